@@ -1,0 +1,79 @@
+"""The exceptions a caller may see, each also of a standard kind.
+
+TmasError
+├─ SettingsError (ValueError)          a setting is unknown, misspelt or out of range
+├─ ProblemError (ValueError)           a problem can't be used as it was given
+├─ PromptError (ValueError)            a template is missing or uses an unknown name
+├─ CallError (ConnectionError)         a model call gave no reply
+│  ├─ EndpointDown                     nothing answers, or it keeps failing: trying later may help
+│  └─ RequestRefused                   the endpoint says no: the same request fails again
+├─ AllCandidatesFailed (RuntimeError)  no candidate of an iteration came through
+├─ ThreadError (LookupError)           no such thread, or it can't go on
+│  ├─ ThreadBusy                       another process works on it
+│  └─ ThreadChanged                    it was made with other prompts, models or settings
+├─ StorageError (OSError)              a folder or database can't be used
+└─ MissingExtra (ImportError)          an optional dependency isn't installed
+
+Every message reads `where: what is wrong, with the value seen. What to do.`
+"""
+
+
+class TmasError(Exception):
+    """Any error that this package raises on purpose; its text is meant for people."""
+
+
+class SettingsError(TmasError, ValueError):
+    """A setting is unknown, misspelt or out of range."""
+
+
+class ProblemError(TmasError, ValueError):
+    """A problem can't be used as it was given."""
+
+
+class PromptError(TmasError, ValueError):
+    """A template is missing, or uses a name that its agent doesn't give."""
+
+
+class CallError(TmasError, ConnectionError):
+    """A model call gave no reply."""
+
+
+class EndpointDown(CallError):
+    """Nothing answers at the endpoint, or it keeps failing; trying later may help."""
+
+
+class RequestRefused(CallError):
+    """The endpoint refused the request; sent again unchanged it would be refused again."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        """Keep the HTTP `status`, where there was one."""
+        super().__init__(message, status)
+        self.status = status
+
+    def __str__(self) -> str:
+        """Give the message alone."""
+        return str(self.args[0])
+
+
+class AllCandidatesFailed(TmasError, RuntimeError):
+    """No candidate of an iteration came through; a resume tries that iteration again."""
+
+
+class ThreadError(TmasError, LookupError):
+    """There is no such thread, or it can't go on."""
+
+
+class ThreadBusy(ThreadError):
+    """Another process works on the thread."""
+
+
+class ThreadChanged(ThreadError):
+    """The thread was made with other prompts, models or settings than are in force now."""
+
+
+class StorageError(TmasError, OSError):
+    """A folder or a database can't be used."""
+
+
+class MissingExtra(TmasError, ImportError):
+    """An optional dependency isn't installed."""
