@@ -48,7 +48,10 @@ GRAPH_VERSION = 1
 
 
 class State(Input, total=False):
-    """What the graph keeps; each channel is of constant size, or nearly."""
+    """What the graph keeps; each channel is of constant size, or nearly.
+
+    Tuples come back from a checkpoint as lists; who needs one makes one.
+    """
 
     iteration: int
     """t: the iteration that runs or comes next; so many are done."""
@@ -115,7 +118,7 @@ def epsilon_branch(state: State) -> list[Send]:
 
 async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
     """Add what the next attempts can reuse to the experience bank."""
-    settings, ids = settings_of(runtime), state.get("experience_ids", ())
+    settings, ids = settings_of(runtime), tuple(state.get("experience_ids", ()))
     rollouts = shown(progress.current(state), settings.rollouts_tokens)
     if not rollouts:
         return {"bank_usage": {"experience": Usage()}}
@@ -135,7 +138,7 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
 
 async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:
     """Add the strategies that were tried to the guideline bank."""
-    settings, known = settings_of(runtime), state.get("strategies", ())
+    settings, known = settings_of(runtime), tuple(state.get("strategies", ()))
     rollouts = shown(progress.current(state), settings.rollouts_tokens)
     if not rollouts:
         return {"bank_usage": {"guideline": Usage()}}

@@ -187,7 +187,9 @@ def memory_of(values: Any) -> Memory:
     """What the graph's state `values` offer to the candidates of the iteration to come."""
     iteration = values.get("iteration", 0)
     rollouts = tuple(r for r in values.get("rollouts", ()) if r.iteration < iteration)
-    return Memory(rollouts, values.get("experience_ids", ()), values.get("strategies", ()))
+    return Memory(
+        rollouts, tuple(values.get("experience_ids", ())), tuple(values.get("strategies", ()))
+    )
 
 
 async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> RolloutUpdate:

@@ -94,6 +94,10 @@ class Rollout:
     """Why it failed, for people."""
     usage: Usage = field(default=Usage())
 
+    def __post_init__(self) -> None:
+        """Undo what msgpack does: tuples come back from a checkpoint as lists."""
+        object.__setattr__(self, "verifications", tuple(self.verifications))
+
     @property
     def score(self) -> float | None:
         """Mean of its readable verifications in [0, 1]; None is "unknown", which is not 0."""
@@ -120,6 +124,10 @@ class Strategy:
     essence: str
     iterations: tuple[int, ...] = ()
     """In which iterations it was reported."""
+
+    def __post_init__(self) -> None:
+        """Undo what msgpack does: tuples come back from a checkpoint as lists."""
+        object.__setattr__(self, "iterations", tuple(self.iterations))
 
 
 @dataclass(frozen=True, slots=True)
