@@ -8,7 +8,6 @@ START → plan ═(one Send per candidate)═▶ rollout × N ─▶ experience 
 
 from typing import Annotated, Any, Literal
 
-from langgraph.channels import UntrackedValue
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.func import task
 from langgraph.graph import END, START, StateGraph
@@ -31,13 +30,13 @@ from tmas_graph.settings import Role, Settings
 from tmas_graph.state import (
     Attempt,
     Input,
-    Memory,
     Mode,
     Output,
     Result,
     Rollout,
     Stop,
     Strategy,
+    Unstored,
     Usage,
     as_problem,
     latest,
@@ -73,8 +72,6 @@ class State(Input, total=False):
     """The best rollout that holds the leading answer, or the best proof."""
     stop: Stop | None
     """Why no further iteration follows."""
-    memory: Annotated[Memory, UntrackedValue]
-    """Rides along with each candidate and is not stored."""
     result: Result
 
 
@@ -107,7 +104,7 @@ def epsilon_branch(state: State) -> list[Send]:
 
     Candidates of this iteration that came through already are not sent again.
     """
-    iteration, memory = state["iteration"], memory_of(state)
+    iteration, memory = state["iteration"], Unstored(memory_of(state))
     begun = {r.index: r for r in state.get("rollouts", ()) if r.iteration == iteration}
     return [
         Send("rollout", {"problem": state["problem"], "rollouts": (candidate,), "memory": memory})

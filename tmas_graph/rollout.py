@@ -7,9 +7,8 @@ sent in again, a failed candidate continues after its last finished agent.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from langgraph.channels import UntrackedValue
 from langgraph.config import get_config
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -24,7 +23,7 @@ from tmas_graph.models.checkpointed import checkpointed, seed_of
 from tmas_graph.models.replies import Model, Reply, total
 from tmas_graph.prompts import Prompts
 from tmas_graph.settings import Role, Settings
-from tmas_graph.state import Memory, Mode, Problem, Rollout
+from tmas_graph.state import Memory, Mode, Problem, Rollout, Unstored
 
 
 class RolloutInput(TypedDict):
@@ -33,8 +32,8 @@ class RolloutInput(TypedDict):
     problem: Problem
     rollouts: tuple[Rollout, ...]
     """The one candidate, as far as it has come."""
-    memory: Annotated[Memory, UntrackedValue]
-    """What it may be shown. Not stored, since it would be stored once per candidate."""
+    memory: Unstored
+    """What it may be shown."""
 
 
 class RolloutOutput(TypedDict):
@@ -172,8 +171,8 @@ async def recall(state: RolloutState) -> Memory:
     It comes with the candidate; after a resume it is read from the parent's checkpoint, which
     holds it once for all candidates.
     """
-    if "memory" in state:
-        return state["memory"]
+    if state["memory"].memory is not None:
+        return state["memory"].memory
     place = get_config()["configurable"]
     parent = "|".join(place["checkpoint_ns"].split("|")[:-2])
     at = {"thread_id": place["thread_id"], "checkpoint_ns": parent}

@@ -158,6 +158,24 @@ class Memory:
     strategies: tuple[Strategy, ...] = ()
 
 
+class Unstored:
+    """Carries `memory` to parallel candidates without being stored with each of them.
+
+    In a checkpoint it is empty, and so it comes back; who finds it empty reads the graph's own
+    state, which holds the same once.
+    """
+
+    __slots__ = ("memory",)
+
+    def __init__(self, memory: Memory | None = None) -> None:
+        """Carry `memory`."""
+        self.memory = memory
+
+    def _asdict(self) -> dict[str, object]:
+        # What LangGraph's serializer stores.
+        return {}
+
+
 class Input(TypedDict):
     """What every method takes: a Problem, its fields as a mapping, or just the question."""
 

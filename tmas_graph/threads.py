@@ -20,9 +20,9 @@ import aiosqlite
 from filelock import FileLock, Timeout
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from tmas_graph import state as data
+from tmas_graph.checkpoints import GroupingSqliteSaver
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadChanged, ThreadError
 from tmas_graph.graph import GRAPH_VERSION, build_graph
 from tmas_graph.progress import stop_reason
@@ -39,7 +39,7 @@ _STORED = (
     data.Attempt,
     data.Strategy,
     data.Result,
-    data.Memory,
+    data.Unstored,
 )
 _TABLE = """
 CREATE TABLE IF NOT EXISTS tmas_threads (
@@ -76,7 +76,7 @@ class ThreadStore:
         """Keep threads in `folder` and its open database."""
         self.folder = folder
         self._db = connection
-        self.saver = AsyncSqliteSaver(
+        self.saver = GroupingSqliteSaver(
             connection, serde=JsonPlusSerializer(allowed_msgpack_modules=_STORED)
         )
 

@@ -1,0 +1,117 @@
+"""A SQLite checkpointer for long runs: writes in groups, and keeps no stale subgraph states.
+
+LangGraph's saver commits every write on its own and keeps every state of every candidate's
+subgraph, each with all texts so far. Of a subgraph only the newest state can ever be resumed (a
+fork inside one starts it anew), so older ones go; the model calls' results stay for good, and so
+do all states of the graph itself, for forks and history.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+_PUT = """INSERT OR REPLACE INTO checkpoints
+(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
+VALUES (?, ?, ?, ?, ?, ?, ?)"""
+_WRITE = """INSERT OR {} INTO writes
+(thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_DROP = "DELETE FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id < ?"
+_DROP_WRITES = """DELETE FROM writes WHERE thread_id = ? AND checkpoint_ns = ?
+AND checkpoint_id < ? AND channel != '__return__'"""
+
+_Row = tuple[Any, ...]
+
+
+class GroupingSqliteSaver(AsyncSqliteSaver):
+    """AsyncSqliteSaver whose concurrent writes share a transaction; each returns once stored."""
+
+    def __init__(self, connection: aiosqlite.Connection, *, serde: JsonPlusSerializer) -> None:
+        """Write to `connection`."""
+        super().__init__(connection, serde=serde)
+        self._waiting: list[tuple[str, Sequence[_Row]]] = []
+        self._stored: asyncio.Future[None] | None = None
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint, and drop the older ones of a subgraph."""
+        place = config["configurable"]
+        thread, ns, name = str(place["thread_id"]), place["checkpoint_ns"], checkpoint["id"]
+        kind, value = self.serde.dumps_typed(checkpoint)
+        about = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
+        row = (thread, ns, name, place.get("checkpoint_id"), kind, value, about.encode())
+        statements: list[tuple[str, Sequence[_Row]]] = [(_PUT, [row])]
+        if ns:
+            statements += [(_DROP, [(thread, ns, name)]), (_DROP_WRITES, [(thread, ns, name)])]
+        await self._store(statements)
+        return {
+            "configurable": {
+                "thread_id": place["thread_id"],
+                "checkpoint_ns": ns,
+                "checkpoint_id": name,
+            }
+        }
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Store what a task wrote."""
+        place = config["configurable"]
+        where = (str(place["thread_id"]), str(place["checkpoint_ns"]), str(place["checkpoint_id"]))
+        rows = [
+            (
+                *where,
+                task_id,
+                task_path,
+                WRITES_IDX_MAP.get(channel, i),
+                channel,
+                *self.serde.dumps_typed(value),
+            )
+            for i, (channel, value) in enumerate(writes)
+        ]
+        special = all(channel in WRITES_IDX_MAP for channel, _ in writes)
+        await self._store([(_WRITE.format("REPLACE" if special else "IGNORE"), rows)])
+
+    async def _store(self, statements: Iterable[tuple[str, Sequence[_Row]]]) -> None:
+        """Wait until `statements` are committed, with all that came while an earlier group was."""
+        self._waiting += statements
+        stored = self._stored = self._stored or asyncio.get_running_loop().create_future()
+        async with self.lock:
+            if stored.done():
+                stored.result()
+                return
+            group, self._waiting, self._stored = self._waiting, [], None
+            try:
+                for sql, rows in group:
+                    async with self.conn.executemany(sql, rows):
+                        pass
+                await self.conn.commit()
+            except BaseException as error:
+                await self.conn.rollback()
+                stored.set_exception(error)
+                stored.exception()  # seen: it is raised here, and by all that wait for the group
+                raise
+            stored.set_result(None)
+
