@@ -15,11 +15,12 @@ SHARD = re.compile(r"-\d{5}-of-(?P<count>\d{5})\.gguf$")
 DEFAULT_QUANT = "Q4_K_M"
 
 
-def fetch(reference: str, folder: Path, progress: Progress) -> Path:
+def fetch(reference: str, folder: Path, progress: Progress, endpoint: str | None = None) -> Path:
     """Return the file that `reference` names, downloaded into `folder`/org/repo if it isn't there.
 
     Without a quant it is Q4_K_M, else the first file by name. Of a model in several files it is
-    the first. A file that is there is used without asking the hub.
+    the first. A file that is there is used without asking the hub. `endpoint` is the URL of a
+    mirror; None: what huggingface_hub is set to.
 
     Raises:
         SettingsError: the hub has no such repository or file, or it needs a login.
@@ -34,13 +35,14 @@ def fetch(reference: str, folder: Path, progress: Progress) -> Path:
     if here:
         return place / here[0]
     hub = _huggingface_hub()
+    api = hub.HfApi(endpoint=endpoint)
     try:
-        names = hub.list_repo_files(repo)
+        names = api.list_repo_files(repo)
         files = pick(names, wanted)
         if not files:
             raise SettingsError(_no_such_file(reference, names))
         for file in files:
-            hub.hf_hub_download(repo, file, local_dir=place, tqdm_class=_bar(progress))
+            api.hf_hub_download(repo, file, local_dir=place, tqdm_class=_bar(progress))
     except TmasError:
         raise
     except Exception as error:  # the hub's transport, and so its errors, differ between versions

@@ -103,7 +103,10 @@ def remove(name: str, *, folder: Path | None = None) -> LocalModel:
     place = folder or models_folder()
     models = {model.name: model for model in cached(place)}
     if name not in models:
-        raise SettingsError(f"{name!r}: no such model in {place}. {_hint(name, models)}")
+        raise SettingsError(
+            f"{name!r}: no such model in {place}. {_hint(name, models)} "
+            "`tmas models list` shows them."
+        )
     model = models[name]
     try:
         with catalogue.locked(place, name.replace("/", "-").replace(":", "-")):
