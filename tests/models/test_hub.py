@@ -43,12 +43,9 @@ class Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         self.server.asked.append(path)
         name = path.partition("/org/repo/resolve/main/")[2]
-        if path.startswith("/api/models/org/repo/tree/"):
-            entries = [
-                {"type": "file", "path": name, "size": len(body), "oid": f"{i:040}"}
-                for i, (name, body) in enumerate(FILES.items())
-            ]
-            self.answer(200, json.dumps(entries).encode())
+        if path == "/api/models/org/repo":
+            siblings = [{"rfilename": name} for name in FILES]
+            self.answer(200, json.dumps({"id": "org/repo", "siblings": siblings}).encode())
         elif name in FILES:
             self.answer(200, FILES[name])
         elif "gated" in path:

@@ -97,16 +97,18 @@ def remove(
 
 @contextmanager
 def progress_bar(name: str) -> Iterator["Progress"]:
-    """Draw the bar of a fetch on the standard error, from its first report to the end."""
+    """Draw a fetch on the standard error, if that is a terminal, from its first report on."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    bar = Progress(*columns, TransferSpeedColumn(), console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    bar = Progress(*columns, TransferSpeedColumn(), console=console, transient=True)
     task = bar.add_task(f"fetching {name}", total=None)
 
     def report(done: int, total: int | None) -> None:
-        bar.start()
+        if console.is_terminal:
+            bar.start()
         bar.update(task, completed=done, total=total)
 
     try:

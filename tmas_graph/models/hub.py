@@ -37,7 +37,8 @@ def fetch(reference: str, folder: Path, progress: Progress, endpoint: str | None
     hub = _huggingface_hub()
     api = hub.HfApi(endpoint=endpoint)
     try:
-        names = api.list_repo_files(repo)
+        # not list_repo_files: it tries for 23 s before it says that nothing answers
+        names = [sibling.rfilename for sibling in api.model_info(repo).siblings or ()]
         files = pick(names, wanted)
         if not files:
             raise SettingsError(_no_such_file(reference, names))

@@ -28,6 +28,8 @@ logger = logging.getLogger(__name__)
 
 WORKER = Path(__file__).with_name("local_worker.py")
 STOP_SECONDS = 5.0
+ERROR_LINE = re.compile(r"[\d.]+ E (?:\w+ +)?(.+)")
+"""In llama.cpp's log: time, letter of the level, part of the program, text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +103,12 @@ def start(
     with _lock:
         model = weights.resolve(reference, folder=folder, progress=progress)
         key = (model.path, model.name, options or ServerOptions())
-        running = _running.get(key)
-        if running is None or running.process.poll() is not None:
-            running = _running[key] = _launch(*key)
-        return running.server
+        if key in _running and _running[key].process.poll() is not None:
+            logger.warning("the local server of %s died; starting it again", model.name)
+            _stop(_running.pop(key).process)
+        if key not in _running:
+            _running[key] = _launch(*key)
+        return _running[key].server
 
 
 async def serve(
@@ -186,9 +190,9 @@ def _first_line(process: subprocess.Popen[str]) -> dict[str, Any] | None:
 def _reason(log: IO[bytes], process: subprocess.Popen[str]) -> str:
     """Give llama.cpp's own words for why it ended."""
     log.seek(0)
-    lines = [line.strip() for line in log.read().decode(errors="replace").splitlines()]
-    said = [re.sub(r"^[\d.]+ E (\w+ +)?", "", line) for line in lines if line]
-    return said[0] if said else f"exit status {process.returncode}"
+    lines = [line for line in log.read().decode(errors="replace").splitlines() if line.strip()]
+    errors = [match[1] for line in lines if (match := ERROR_LINE.match(line))]
+    return (errors[:1] or lines[-1:] or [f"exit status {process.returncode}"])[0]
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
