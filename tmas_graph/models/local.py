@@ -76,8 +76,7 @@ class _Running:
     process: subprocess.Popen[str]
 
 
-_Key = tuple[Path, str, ServerOptions]
-_running: dict[_Key, _Running] = {}
+_running: dict[tuple[LocalModel, ServerOptions], _Running] = {}
 _lock = threading.Lock()
 
 
@@ -102,7 +101,7 @@ def start(
         )
     with _lock:
         model = weights.resolve(reference, folder=folder, progress=progress)
-        key = (model.path, model.name, options or ServerOptions())
+        key = (model, options or ServerOptions())
         if key in _running and _running[key].process.poll() is not None:
             logger.warning("the local server of %s died; starting it again", model.name)
             _stop(_running.pop(key).process)
@@ -133,11 +132,10 @@ def stop() -> None:
 atexit.register(stop)
 
 
-def _launch(path: Path, name: str, options: ServerOptions) -> _Running:
-    log = tempfile.TemporaryFile()  # noqa: SIM115  the server writes to it for as long as it runs
-    with log:
+def _launch(model: LocalModel, options: ServerOptions) -> _Running:
+    with tempfile.TemporaryFile() as log:  # the server goes on writing to it
         process = subprocess.Popen(
-            _command(LocalModel(name, path, 0), options),
+            _command(model, options),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,
@@ -146,12 +144,12 @@ def _launch(path: Path, name: str, options: ServerOptions) -> _Running:
         said = _first_line(process)
         if said is None:
             raise EndpointDown(
-                f"{path}: llama.cpp could not serve it ({_reason(log, process)}). Check that the "
-                "file is whole and its architecture one that this xllamacpp knows "
+                f"{model.path}: llama.cpp could not serve it ({_reason(log, process)}). Check that "
+                "the file is whole and its architecture one that this xllamacpp knows "
                 "(`pip install -U xllamacpp`), or lower the context or the slots."
             )
-    server = LocalServer(f"{said['url']}/v1", name, said["context"], options.slots)
-    logger.info("serving %s at %s, %d tokens a slot", path, server.base_url, server.context)
+    server = LocalServer(f"{said['url']}/v1", model.name, said["context"], options.slots)
+    logger.info("serving %s at %s, %d tokens a slot", model.path, server.base_url, server.context)
     return _Running(server, process)
 
 

@@ -129,11 +129,14 @@ def _means_path(reference: str) -> bool:
 def _local(name: str, path: Path) -> LocalModel:
     if not path.is_file():
         raise SettingsError(f"{path}: no such file. Check the path of the GGUF file.")
-    if not catalogue.has_gguf_magic(path):
+    try:
         with path.open("rb") as file:
-            start = file.read(4)
+            start = file.read(len(catalogue.GGUF_MAGIC))
+    except OSError as error:
+        raise StorageError(f"{path}: can't be read ({error}). Mend its permissions.") from error
+    if start != catalogue.GGUF_MAGIC:
         raise SettingsError(
-            f"{path}: not a GGUF file (it begins with {start!r}, not b'GGUF'). "
+            f"{path}: not a GGUF file (it begins with {start!r}, not {catalogue.GGUF_MAGIC!r}). "
             "Give a model in llama.cpp's format, or fetch it again."
         )
     return LocalModel(name, path.resolve(), _size(path))
