@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,10 @@ from endpoints.protocol import Request, ScriptedReply, messages_of
 
 
 class Journal:
-    """Requests in a file of JSON lines: one as each is received, one as each ends.
+    """Requests in a file of JSON lines: as each is received, answered, and wholly sent.
 
     A line is with the kernel when `write` returns: it outlives a process killed by −9, not the
-    machine. An end is written once the reply is sent: kill the server, and the last may be missing.
-    Keys are left out.
+    machine. Keys are left out.
     """
 
     def __init__(self, path: Path) -> None:
@@ -34,16 +34,12 @@ class Journal:
             role=request.role,
         )
 
-    def ended(self, request: Request) -> None:
-        """Write down how a request ended."""
-        self._write(
-            event="ended",
-            index=request.index,
-            time_answered=request.time_answered,
-            abandoned=request.abandoned,
-            status=request.status,
-            replies=[vars(reply) for reply in request.replies],
-        )
+    def changed(self, index: int, changes: Mapping[str, Any]) -> None:
+        """Write down what became of a request."""
+        plain = dict(changes)
+        if "replies" in plain:
+            plain["replies"] = [vars(reply) for reply in plain["replies"]]
+        self._write(event="changed", index=index, **plain)
 
     def close(self) -> None:
         """Bring all lines to the disk."""
@@ -57,18 +53,22 @@ class Journal:
 def read_log(path: Path) -> list[Request]:
     """The requests in a server's log, as its `requests` were, but for the keys.
 
-    A line that is not ended yet is left out.
+    A line that is not ended yet is left out. Of a server that was started again with the same
+    log, the requests follow those before; `index` and `attempt` begin anew.
     """
     requests: list[Request] = []
+    begin = 0
     for line in path.read_text().split("\n")[:-1]:
         record = json.loads(line)
         if record.pop("event") == "received":
+            begin = begin if record["index"] else len(requests)
             body = record["body"]
             record |= {"messages": messages_of(body)}
             record |= {"n": body.get("n") or 1, "seed": body.get("seed")}
             requests.append(Request(**record))
         else:
-            record["replies"] = tuple(ScriptedReply(**reply) for reply in record["replies"])
-            index = record.pop("index")
+            if "replies" in record:
+                record["replies"] = tuple(ScriptedReply(**reply) for reply in record["replies"])
+            index = begin + record.pop("index")
             requests[index] = replace(requests[index], **record)
     return requests

@@ -21,11 +21,14 @@ class Request:
     time_received: float
     """Seconds since the epoch, so that processes can compare them."""
     time_answered: float | None = None
-    """When the whole answer was handed to the socket; None before, and where the client left."""
+    """When the whole answer was with the socket; None before, and where the client left.
+
+    A client in another thread or process may have the answer a moment before this is set.
+    """
     abandoned: bool = False
     """Whether the client closed the connection before it was answered."""
     status: int | None = None
-    """HTTP status of the answer."""
+    """HTTP status of the answer; this and `replies` are set before the first byte is sent."""
     headers: Mapping[str, str] = field(repr=False)
     """Names in lower case."""
     body: Mapping[str, Any] = field(repr=False)

@@ -191,9 +191,10 @@ class ScriptedServer:
         response: web.Response,
         replies: Replies = (),
     ) -> web.Response:
+        self._update(index, status=response.status, replies=replies)
         await response.prepare(http)
         await response.write_eof()
-        self._answered(index, response.status, replies)
+        self._update(index, time_answered=time.time())
         return response
 
     async def _stream(
@@ -204,12 +205,13 @@ class ScriptedServer:
         replies: Replies,
     ) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        self._update(index, status=response.status, replies=replies)
         await response.prepare(http)
         for chunk in wire.chunks(self.requests[index], behaviour, replies):
             await response.write(f"data: {json.dumps(chunk)}\n\n".encode())
         await response.write(b"data: [DONE]\n\n")
         await response.write_eof()
-        self._answered(index, response.status, replies)
+        self._update(index, time_answered=time.time())
         return response
 
     def _unauthorised(self, http: web.Request) -> Failure | None:
@@ -241,13 +243,10 @@ class ScriptedServer:
             self._journal.received(request)
         return request.index
 
-    def _answered(self, index: int, status: int, replies: Replies) -> None:
-        self._update(index, time_answered=time.time(), status=status, replies=replies)
-
     def _update(self, index: int, **changes: Any) -> None:
         self.requests[index] = replace(self.requests[index], **changes)
         if self._journal:
-            self._journal.ended(self.requests[index])
+            self._journal.changed(index, changes)
 
 
 def _json_object(raw: bytes) -> dict[str, Any]:

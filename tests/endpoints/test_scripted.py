@@ -323,7 +323,7 @@ def test_the_log_of_a_killed_process_is_whole(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with ServerProcess(log, ("--short", "--jitter", "0.02")) as it:
         said = [post(it.base_url, f"question {i}", n=2, seed=i) for i in range(20)]
-        post(it.base_url, "last")  # its end may be lost: it is written once the reply is sent
+        post(it.base_url, "last")  # the time may be lost: it is written once the reply is sent
         it.kill()
         requests = it.requests()
     assert requests.pop().text == "last"
@@ -365,10 +365,18 @@ def test_the_log_tells_what_the_server_recorded_but_for_the_keys(tmp_path: Path)
         post(it.base_url, "good\u2028line", n=2)
         with pytest.raises(OSError, match="500"):
             post(it.base_url, "bad", seed=1)
-        assert read_log(log) == it.requests
+    assert read_log(log) == it.requests
     with log.open("a") as file:
         file.write('{"event": "recei')
     assert read_log(log) == it.requests
+
+
+def test_a_server_that_is_started_again_adds_to_its_log_and_keys_are_left_out(
+    tmp_path: Path,
+) -> None:
+    log = tmp_path / "log"
+    with server(log=log, script=counting) as it:
+        post(it.base_url, "before")
     with server(log=log, key="s3cret") as it:
         asked = urllib.request.Request(
             f"{it.base_url}/chat/completions", b"{}", {"Authorization": "Bearer s3cret"}
@@ -376,3 +384,4 @@ def test_the_log_tells_what_the_server_recorded_but_for_the_keys(tmp_path: Path)
         with pytest.raises(OSError, match="400"):
             urllib.request.urlopen(asked)
     assert "s3cret" not in log.read_text()
+    assert [(r.index, r.status) for r in read_log(log)] == [(0, 200), (0, 400)]
