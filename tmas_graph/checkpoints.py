@@ -114,4 +114,3 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
                 stored.exception()  # seen: it is raised here, and by all that wait for the group
                 raise
             stored.set_result(None)
-

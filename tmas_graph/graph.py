@@ -161,7 +161,7 @@ async def decide(state: State, runtime: Runtime[Settings]) -> Update:
         await _stop_once(AllCandidatesFailed(cause))
         return {}
     settings, done = settings_of(runtime), progress.closed(state)
-    stop = progress.stop_reason(done, settings)
+    stop = progress.stop_reason({**state, **done}, settings)
     runtime.stream_writer(progress.standing(done, stop))
     return {
         "iteration": done["iteration"],

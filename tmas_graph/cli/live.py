@@ -50,7 +50,10 @@ class View:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         """Stop showing."""
 
@@ -138,7 +141,10 @@ class LiveView(View):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
     ) -> None:
         """Draw once more and leave the picture."""
         self._live.__exit__(kind, error, at)
@@ -152,12 +158,20 @@ class LiveView(View):
         sub = Text(headline(self.record.settings), style="dim")
         seconds = time.monotonic() - self._since
         foot = Text(f"{_spend(*self.spent())} · {seconds:.0f} s", style="dim")
-        parts = [head, sub, self._iterations(), self._candidates(), foot]
+        parts: list[RenderableType] = [head, sub, self._iterations(), self._candidates(), foot]
         return Panel(Group(*parts), title=f"TMAS · {self.record.id}", title_align="left")
 
     def _iterations(self) -> Table:
         table = Table(box=None, padding=(0, 2, 0, 0))
-        for column in ("t", "modes", "score", "experience", "strategies", "leading answer", "share"):
+        for column in (
+            "t",
+            "modes",
+            "score",
+            "experience",
+            "strategies",
+            "leading answer",
+            "share",
+        ):
             table.add_column(column, header_style="dim", overflow="ellipsis", no_wrap=True)
         for t, seen in sorted(self.iterations.items()):
             standing = seen.standing or {}

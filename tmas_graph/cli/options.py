@@ -8,7 +8,11 @@ import typer
 
 Home = Annotated[
     Path | None,
-    typer.Option("--home", help="State folder [env: TMAS_HOME; default: the user's].", rich_help_panel="Where"),
+    typer.Option(
+        "--home",
+        help="State folder [env: TMAS_HOME; default: the user's].",
+        rich_help_panel="Where",
+    ),
 ]
 Config = Annotated[
     Path | None,
@@ -20,20 +24,25 @@ Preset = Annotated[
 ]
 BaseUrl = Annotated[
     str | None,
-    typer.Option(help="OpenAI-compatible server; without one, a local model.", rich_help_panel="Model"),
+    typer.Option(
+        help="OpenAI-compatible server; without one, a local model.", rich_help_panel="Model"
+    ),
 ]
 ModelName = Annotated[
     str | None, typer.Option("--model", help="Name of the served model.", rich_help_panel="Model")
 ]
 LocalModel = Annotated[
     str | None,
-    typer.Option(help="Local model: a name, a GGUF file, or a Hugging Face GGUF id.", rich_help_panel="Model"),
+    typer.Option(
+        help="Local model: a name, a GGUF file, or a Hugging Face GGUF id.", rich_help_panel="Model"
+    ),
 ]
 Candidates = Annotated[
     int | None, typer.Option("-N", "--candidates", help="Per iteration.", rich_help_panel="Method")
 ]
 Verifications = Annotated[
-    int | None, typer.Option("-M", "--verifications", help="Per candidate.", rich_help_panel="Method")
+    int | None,
+    typer.Option("-M", "--verifications", help="Per candidate.", rich_help_panel="Method"),
 ]
 Iterations = Annotated[
     int | None, typer.Option("-T", "--iterations", help="At most.", rich_help_panel="Method")

@@ -1,9 +1,8 @@
 """What `tmas solve` and `tmas resume` share: check the endpoints, run, watch, report."""
 
+import asyncio
 import json
-import sys
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,11 @@ from rich.console import Console
 from rich.text import Text
 
 from tmas_graph.cli.live import LiveView, PlainView, View, report
+from tmas_graph.cli.models import progress_bar
 from tmas_graph.errors import TmasError
-from tmas_graph.models import pool
+from tmas_graph.models import local, pool
 from tmas_graph.running import run_blocking
-from tmas_graph.settings import ROLES, Roles, Settings
+from tmas_graph.settings import ROLES, Settings
 from tmas_graph.state import Problem, Result
 from tmas_graph.threads import Record, ThreadStore, differences, open_threads, refuse_changes
 
@@ -29,7 +29,7 @@ _Prepare = Callable[[ThreadStore], Awaitable[Record]]
 
 def start(problem: Problem, settings: Settings, home: Path, *, as_json: bool) -> None:
     """Run a new thread for `problem` and print how it ended."""
-    fetch_local_models(settings)
+    start_local_models(settings)
 
     async def prepare(store: ThreadStore) -> Record:
         models = await pool.check(settings)
@@ -52,6 +52,7 @@ def go_on(
     async def prepare(store: ThreadStore) -> Record:
         record = await store.get(name)
         settings = with_keys(changed(record.settings, changes), keys)
+        await asyncio.to_thread(start_local_models, settings)
         models = await pool.check(settings)
         if not accept_changes:
             refuse_changes(record, differences(record, settings, models))
@@ -79,7 +80,7 @@ def changed(settings: Settings, changes: dict[str, Any]) -> Settings:
 def with_keys(settings: Settings, keys: Settings) -> Settings:
     """`settings` with the keys that are in force here, each for its own server alone."""
     ours = keys.base_url in (None, settings.base_url)
-    roles = {
+    roles: dict[str, Any] = {
         role: getattr(settings.roles, role).model_copy(
             update={"api_key": getattr(keys.roles, role).api_key}
         )
@@ -97,14 +98,12 @@ def uses_local_model(settings: Settings) -> bool:
     return any(settings.endpoint(role).base_url is None for role in ROLES)
 
 
-def fetch_local_models(settings: Settings) -> None:
-    """Fetch the local models that are missing, with a progress bar, before anything runs."""
-    from tmas_graph.cli.models import fetch_with_progress
-
-    names = {settings.endpoint(role).local_model for role in ROLES
-             if settings.endpoint(role).base_url is None}
-    for name in sorted(names):
-        fetch_with_progress(name)
+def start_local_models(settings: Settings) -> None:
+    """Fetch the local models that are missing, with a progress bar, and start their servers."""
+    endpoints = [settings.endpoint(role) for role in ROLES]
+    for name in sorted({e.local_model for e in endpoints if e.base_url is None}):
+        with progress_bar(name) as progress:
+            local.start(name, progress=progress)
 
 
 def _run(home: Path, prepare: _Prepare, settings: Settings, *, as_json: bool) -> None:
@@ -122,7 +121,7 @@ def _run(home: Path, prepare: _Prepare, settings: Settings, *, as_json: bool) ->
             return await store.run(record, on_event=view.on_event)
 
     try:
-        with _shown(view):
+        with view:
             result = run_blocking(work)
     except KeyboardInterrupt:
         _say_how_to_resume("interrupted", begun)
@@ -138,23 +137,12 @@ def _run(home: Path, prepare: _Prepare, settings: Settings, *, as_json: bool) ->
             console.print(Text(DEMONSTRATION, style="yellow"))
 
 
-def _shown(view: View) -> AbstractContextManager[Any]:
-    return view
-
-
 def _say_how_to_resume(what: str, begun: list[Record]) -> None:
     console = Console(stderr=True)
     console.print(Text(f"tmas: {what}", style="red"), soft_wrap=True)
     if begun:
-        console.print(
-            f"Nothing that finished is lost: tmas resume {begun[0].id}", soft_wrap=True
-        )
+        console.print(f"Nothing that finished is lost: tmas resume {begun[0].id}", soft_wrap=True)
 
 
 def _plain(record: Record, result: Result) -> dict[str, Any]:
     return {"thread": record.id, "problem": asdict(record.problem), **asdict(result)}
-
-
-def is_interactive() -> bool:
-    """Whether a person looks at the output."""
-    return sys.stdout.isatty()

@@ -66,9 +66,7 @@ def _print(story: dict[str, Any]) -> None:
     console.print(Text(f"models: {', '.join(models)}", style="dim"))
     console.print(_attempts(story["attempts"]))
     _print_bank(console, "Experience bank", [(i["kind"], i["text"]) for i in story["experience"]])
-    _print_bank(
-        console, "Guideline bank", [(s["name"], s["essence"]) for s in story["strategies"]]
-    )
+    _print_bank(console, "Guideline bank", [(s["name"], s["essence"]) for s in story["strategies"]])
     if result := story["result"]:
         if result["solution"]:
             console.print(Panel(Text(result["solution"]), title="solution", title_align="left"))

@@ -49,4 +49,4 @@ async def close() -> None:
 async def _local(endpoint: Endpoint) -> str:
     from tmas_graph.models import local  # noqa: PLC0415  (only where no endpoint is set)
 
-    return await local.aserve(endpoint.local_model)
+    return (await local.serve(endpoint.local_model)).base_url
