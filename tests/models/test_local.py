@@ -101,6 +101,16 @@ def test_a_server_runs_as_its_options_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("fake")
+def test_a_processor_is_left_free_where_there_are_several(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for usable, threads in ((8, 7), (2, 1), (1, 1)):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, n=usable: range(n))
+        server = start(gguf(tmp_path, name=f"{usable}.gguf"))
+        assert props(server)["cpuparams"]["n_threads"] == threads
+
+
+@pytest.mark.usefixtures("fake")
 def test_the_context_is_what_the_server_says_not_what_was_asked(tmp_path: Path) -> None:
     assert start(gguf(tmp_path), ServerOptions(context=100_000)).context == 8192
 

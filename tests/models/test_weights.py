@@ -54,7 +54,9 @@ def test_a_path_may_be_relative_or_begin_with_the_home(
         assert resolve(reference, folder=tmp_path / "models").path == path
 
 
-@pytest.mark.parametrize("reference", ["gone.gguf", "some/gone.gguf", "/gone", "./gone", "~/gone"])
+@pytest.mark.parametrize(
+    "reference", ["gone.gguf", "some/gone.gguf", "/gone", "./gone", "~nobody-of-that-name/x"]
+)
 def test_a_path_to_nothing_is_said(tmp_path: Path, reference: str) -> None:
     with pytest.raises(SettingsError, match="no such file"):
         resolve(reference, folder=tmp_path)

@@ -44,7 +44,11 @@ class ServerOptions:
     Memory for all slots is taken at the start: 23 kB a token with the default model.
     """
     threads: int | None = None
-    """Processor threads; None: as many as this process may use."""
+    """Processor threads; None: as many as this process may use, less one for all else.
+
+    llama.cpp's threads wait for each other at every layer, spinning: where one of them has to share
+    its core all are slowed, several times over.
+    """
     cache_mib: int = 512
     """Memory, MiB, for prompts kept for a later call that begins alike."""
 
@@ -159,17 +163,19 @@ def _command(model: LocalModel, options: ServerOptions) -> list[str]:
         "name": model.name,
         "slots": options.slots,
         "context": options.context,
-        "threads": options.threads or _processors(),
+        "threads": options.threads or _spare_processors(),
         "cache_mib": options.cache_mib,
     }
     # -P: the folder of the worker must not come before the packages that it imports
     return [sys.executable, "-P", str(WORKER), json.dumps(given)]
 
 
-def _processors() -> int:
+def _spare_processors() -> int:
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        usable = len(os.sched_getaffinity(0))
+    else:
+        usable = os.cpu_count() or 1
+    return max(1, usable - 1)
 
 
 def _first_line(process: subprocess.Popen[str]) -> dict[str, Any] | None:

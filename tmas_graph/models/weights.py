@@ -6,6 +6,7 @@ Hugging Face hub (`org/repo`, `org/repo:quant`, `org/repo:file.gguf`).
 
 import contextlib
 import difflib
+import os
 import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -70,7 +71,7 @@ def resolve(
         )
     if kept := next((model for model in cached(place) if model.name == reference), None):
         return kept
-    path = Path(reference).expanduser()
+    path = Path(os.path.expanduser(reference))  # Path's own raises where there's no such user
     if path.is_file() or _means_path(reference):
         return _local(path.stem, path)
     if hub.REFERENCE.fullmatch(reference):
