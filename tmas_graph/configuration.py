@@ -178,6 +178,8 @@ def nested(values: Mapping[str, Any]) -> dict[str, Any]:
         for part in path:
             place = place.setdefault(part, {})
             if not isinstance(place, dict):
-                raise SettingsError(f"settings: {part!r} has no parts, but {name!r} was given.")
+                raise SettingsError(
+                    f"settings: {part!r} has no parts, but {name!r} was given. Change it."
+                )
         place[last] = value
     return whole
