@@ -8,7 +8,7 @@ do all states of the graph itself, for forks and history.
 
 import asyncio
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import aiosqlite
@@ -33,7 +33,7 @@ _DROP = "DELETE FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ? AND c
 _DROP_WRITES = """DELETE FROM writes WHERE thread_id = ? AND checkpoint_ns = ?
 AND checkpoint_id < ? AND channel != '__return__'"""
 
-_Row = tuple[Any, ...]
+_Statements = list[tuple[str, list[tuple[Any, ...]]]]
 
 
 class GroupingSqliteSaver(AsyncSqliteSaver):
@@ -42,8 +42,8 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
     def __init__(self, connection: aiosqlite.Connection, *, serde: JsonPlusSerializer) -> None:
         """Write to `connection`."""
         super().__init__(connection, serde=serde)
-        self._waiting: list[tuple[str, Sequence[_Row]]] = []
-        self._stored: asyncio.Future[None] | None = None
+        self._waiting: list[tuple[_Statements, asyncio.Future[None]]] = []
+        self._flusher: asyncio.Task[None] | None = None
 
     async def aput(
         self,
@@ -58,7 +58,7 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
         kind, value = self.serde.dumps_typed(checkpoint)
         about = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
         row = (thread, ns, name, place.get("checkpoint_id"), kind, value, about.encode())
-        statements: list[tuple[str, Sequence[_Row]]] = [(_PUT, [row])]
+        statements: _Statements = [(_PUT, [row])]
         if ns:
             statements += [(_DROP, [(thread, ns, name)]), (_DROP_WRITES, [(thread, ns, name)])]
         await self._store(statements)
@@ -94,23 +94,40 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
         special = all(channel in WRITES_IDX_MAP for channel, _ in writes)
         await self._store([(_WRITE.format("REPLACE" if special else "IGNORE"), rows)])
 
-    async def _store(self, statements: Iterable[tuple[str, Sequence[_Row]]]) -> None:
-        """Wait until `statements` are committed, with all that came while an earlier group was."""
-        self._waiting += statements
-        stored = self._stored = self._stored or asyncio.get_running_loop().create_future()
+    async def drain(self) -> None:
+        """Wait until everything that was given is committed; to be called before closing."""
+        if self._flusher is not None:
+            await self._flusher
+
+    async def _store(self, statements: _Statements) -> None:
+        """Wait until `statements` are committed; those of a cancelled caller are, too."""
+        stored = asyncio.get_running_loop().create_future()
+        self._waiting.append((statements, stored))
+        if self._flusher is None or self._flusher.done():
+            self._flusher = asyncio.create_task(self._flush())
+        await asyncio.shield(stored)
+
+    async def _flush(self) -> None:
+        """Commit what waits, group by group: all that came while the last group was written."""
+        while self._waiting:
+            group, self._waiting = self._waiting, []
+            error = await self._commit([s for statements, _ in group for s in statements])
+            for _, stored in group:
+                if stored.done():  # its caller's loop is gone
+                    continue
+                if error is None:
+                    stored.set_result(None)
+                else:
+                    stored.set_exception(error)
+
+    async def _commit(self, statements: _Statements) -> Exception | None:
         async with self.lock:
-            if stored.done():
-                stored.result()
-                return
-            group, self._waiting, self._stored = self._waiting, [], None
             try:
-                for sql, rows in group:
+                for sql, rows in statements:
                     async with self.conn.executemany(sql, rows):
                         pass
                 await self.conn.commit()
-            except BaseException as error:
+            except Exception as error:
                 await self.conn.rollback()
-                stored.set_exception(error)
-                stored.exception()  # seen: it is raised here, and by all that wait for the group
-                raise
-            stored.set_result(None)
+                return error
+        return None

@@ -153,7 +153,7 @@ class ThreadStore:
         graph, config = build_graph(self.saver), _config(record.id)
         found = await graph.aget_state(config)
         given: Any = None
-        if found.created_at is None:
+        if "iteration" not in found.values:  # not even planned: no call was made
             given = {"problem": record.problem}
         elif not found.next:
             if stop_reason(found.values, record.settings):
@@ -224,7 +224,10 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
             await connection.commit()
         except sqlite3.Error as error:
             raise _unusable(place, error) from error
-        yield store
+        try:
+            yield store
+        finally:
+            await store.saver.drain()
     finally:
         await connection.close()
 

@@ -1,0 +1,114 @@
+"""Killed with -9 again and again, a run ends as if nothing had happened."""
+
+import asyncio
+import multiprocessing
+import random
+import time
+from collections.abc import Iterator
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any
+
+import pytest
+from endpoints.protocol import Request
+from endpoints.reasoner import Reasoner, role_of
+from endpoints.scripted import server
+
+from tmas_graph import Problem, Settings
+from tmas_graph.threads import Record, open_threads
+
+KILLS = 20
+PROBLEM = Problem("What is 6 times 7?")
+
+
+def latency(request: Request) -> float:
+    """20 to 120 ms, the same for the same request."""
+    return 0.02 + 0.1 * int(request.digest[:4], 16) / 0xFFFF
+
+
+def work(home: str, name: str, begun: Event) -> None:
+    """Run a thread in a process of its own."""
+
+    async def run() -> None:
+        async with open_threads(home) as store:
+            await store.run(await store.get(name), on_event=lambda _: begun.set())
+
+    asyncio.run(run())
+
+
+@pytest.fixture(scope="module")
+def processes() -> Iterator[Any]:
+    """Starts processes quickly: they are forked from one that has loaded everything."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tmas_graph.threads", "langchain_openai", "chromadb"])
+    yield context
+
+
+def create(home: Path, given: Settings) -> Record:
+    async def enter() -> Record:
+        async with open_threads(home) as store:
+            return await store.create(PROBLEM, given, {})
+
+    return asyncio.run(enter())
+
+
+def values(home: Path, name: str) -> dict[str, Any]:
+    async def read() -> dict[str, Any]:
+        async with open_threads(home) as store:
+            return await store.values(name)
+
+    return asyncio.run(read())
+
+
+def finished_in_time(requests: list[Request], killed: float) -> set[str]:
+    """Digests of the requests whose replies came 100 ms or more before the kill."""
+    return {
+        r.digest for r in requests if r.time_answered is not None and r.time_answered < killed - 0.1
+    }
+
+
+@pytest.mark.timeout(600)
+def test_killed_20_times_it_repeats_no_finished_call_and_ends_the_same(tmp_path, processes):
+    rng = random.Random(2026)
+    with server(script=Reasoner().short(), role_of=role_of, latency=latency) as at:
+        given = Settings(
+            base_url=at.base_url,
+            candidates=4,
+            verifications=3,
+            iterations=12,
+            epsilon=0.5,
+            early_stop=False,
+            multiple_replies=False,
+        )
+        broken, whole = tmp_path / "broken", tmp_path / "whole"
+        name = create(broken, given).id
+        kills, done = 0, set[str]()
+        while kills < KILLS:
+            before = len(at.requests)
+            begun = processes.Event()
+            process: BaseProcess = processes.Process(target=work, args=(str(broken), name, begun))
+            process.start()
+            assert begun.wait(60)
+            process.join(timeout=rng.uniform(0.0, 0.6))
+            assert process.is_alive(), f"it finished after {kills} kills: give it more to do"
+            killed = time.time()
+            process.kill()
+            process.join()
+            kills += 1
+            again = {r.digest for r in at.requests[before:]} & done
+            assert not again, f"kill {kills}: {len(again)} finished calls were made again"
+            done |= finished_in_time(at.requests[before:], killed)
+        process = processes.Process(target=work, args=(str(broken), name, processes.Event()))
+        process.start()
+        process.join(120)
+        assert process.exitcode == 0
+        in_flight = len(at.requests)
+        unbroken = create(whole, given).id
+        process = processes.Process(target=work, args=(str(whole), unbroken, processes.Event()))
+        process.start()
+        process.join(120)
+        calls = len(at.requests) - in_flight
+    assert values(broken, name) == values(whole, unbroken)
+    assert calls == 12 * (4 * (1 + 3 + 1) + 2)
+    assert in_flight < calls + KILLS * 4 * 3, "more was repeated than can have been in flight"
