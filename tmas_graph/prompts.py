@@ -6,7 +6,14 @@ from functools import cache
 from pathlib import Path
 from typing import TypedDict
 
-from jinja2 import ChoiceLoader, FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound
+from jinja2 import (
+    ChoiceLoader,
+    FileSystemLoader,
+    StrictUndefined,
+    TemplateError,
+    TemplateNotFound,
+    meta,
+)
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tmas_graph.errors import PromptError
@@ -14,6 +21,7 @@ from tmas_graph.state import digest
 
 _HERE = Path(__file__).parent
 _SHIPPED = (_HERE / "_prompts", _HERE.parent / "prompts")  # in the wheel, in a checkout
+_FAULTS = (TemplateError, TypeError, ValueError, ArithmeticError, OSError)
 _NAMES = (
     "solution_initial",
     "solution_exploit",
@@ -45,7 +53,8 @@ class Prompts:
         reach the model as they are.
 
         Raises:
-            PromptError: no such template, or it uses a name that was not given.
+            PromptError: no such template, it has no user block, or it can't be rendered: it uses
+                a name that was not given, or its syntax is wrong.
         """
         try:
             template = _environment(self.folder).get_template(f"{name}.md")
@@ -53,27 +62,40 @@ class Prompts:
             blocks = {
                 role: "".join(block(context)).strip() for role, block in template.blocks.items()
             }
-        except TemplateNotFound:
-            raise PromptError(f"prompts: there is no {name}.md in {self._where()}.") from None
-        except TemplateError as error:
-            raise PromptError(
-                f"prompts: {name}.md in {self._where()}: {error}. Mend the template."
-            ) from None
-        order = [role for role in ("system", "user") if role in blocks]
+        except TemplateNotFound as error:
+            raise self._missing(error) from None
+        except _FAULTS as error:
+            raise self._faulty(name, error) from None
+        if not blocks.get("user"):
+            raise self._faulty(name, 'it says nothing in "{% block user %}"')
+        order = [role for role in ("system", "user") if blocks.get(role)]
         return [{"role": role, "content": blocks[role]} for role in order]
 
     def hashes(self) -> dict[str, str]:
-        """SHA-256 of every template's source, so that a run knows what it was made with."""
-        return {name: digest(self._source(name)) for name in _NAMES}
+        """SHA-256 of every template with all that it includes, so that a run knows its prompts.
 
-    def _source(self, name: str) -> str:
+        Raises:
+            PromptError: a template is missing, or its syntax is wrong.
+        """
+        return {name: digest(*self._sources(f"{name}.md")) for name in _NAMES}
+
+    def _sources(self, file: str) -> list[str]:
         environment = _environment(self.folder)
-        if environment.loader is None:
-            raise PromptError("prompts: no folder to load from.")
+        assert environment.loader is not None, "_environment gives it one"
         try:
-            return environment.loader.get_source(environment, f"{name}.md")[0]
-        except TemplateNotFound:
-            raise PromptError(f"prompts: there is no {name}.md in {self._where()}.") from None
+            source = environment.loader.get_source(environment, file)[0]
+            parts = sorted(filter(None, meta.find_referenced_templates(environment.parse(source))))
+        except TemplateNotFound as error:
+            raise self._missing(error) from None
+        except _FAULTS as error:
+            raise self._faulty(file.removesuffix(".md"), error) from None
+        return [source, *(text for part in parts for text in self._sources(part))]
+
+    def _missing(self, error: TemplateNotFound) -> PromptError:
+        return PromptError(f"prompts: there is no {error.name} in {self._where()}. Add it.")
+
+    def _faulty(self, name: str, what: object) -> PromptError:
+        return PromptError(f"prompts: {name}.md in {self._where()}: {what}. Mend the template.")
 
     def _where(self) -> str:
         return f"{self.folder} or the shipped prompts" if self.folder else "the shipped prompts"

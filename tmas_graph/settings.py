@@ -2,9 +2,11 @@
 
 import difflib
 import json
-from typing import Any, Literal, Self, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, get_args
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 
 from tmas_graph.errors import SettingsError
 
@@ -16,10 +18,20 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+def _url(text: str) -> str:
+    parts = urlsplit(text)  # with a ValueError that says what is wrong, as `port` has
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError("it is no URL like http://127.0.0.1:8000/v1")
+    return text
+
+
+Url = Annotated[str, AfterValidator(_url)]
+
+
 class Endpoint(_Frozen):
     """Where a model is, and how it is sampled."""
 
-    base_url: str | None = None
+    base_url: Url | None = None
     """OpenAI-compatible server, for example http://127.0.0.1:8000/v1; none: a small local model."""
     model: str | None = None
     """Name of the served model; none: the only one that the server lists."""
@@ -58,7 +70,7 @@ class Endpoint(_Frozen):
 class Override(_Frozen):
     """What one role does differently; a field that isn't set is as for all roles."""
 
-    base_url: str | None = None
+    base_url: Url | None = None
     """OpenAI-compatible server of this role."""
     model: str | None = None
     """Name of the served model."""
@@ -151,8 +163,8 @@ class Settings(Endpoint):
         return cls.checked({**preset_values(name), **changes})
 
     @classmethod
-    def checked(cls, values: dict[str, Any]) -> Self:
-        """Settings from plain values.
+    def checked(cls, values: dict[str, Any], origins: Mapping[str, str] | None = None) -> Self:
+        """Settings from plain values; `origins` says by dotted name where each came from.
 
         Raises:
             SettingsError: a setting doesn't exist or is out of range, in one line.
@@ -160,7 +172,7 @@ class Settings(Endpoint):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise SettingsError(explain(error, cls)) from None
+            raise SettingsError(explain(error, cls, origins or {})) from None
 
     def endpoint(self, role: Role) -> Endpoint:
         """The endpoint of `role`: what holds for all, with what this role does differently."""
@@ -207,9 +219,9 @@ def preset_values(name: str) -> dict[str, Any]:
     Raises:
         SettingsError: no such preset.
     """
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         raise SettingsError(
-            f"preset: there is no {name!r}{near(name, PRESETS)}. "
+            f"preset: there is no {name!r}{near(str(name), PRESETS)}. "
             f"The presets are {', '.join(PRESETS)}."
         )
     return PRESETS[name]
@@ -221,16 +233,18 @@ def near(word: str, known: Any) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def explain(error: ValidationError, model: type[BaseModel]) -> str:
+def explain(error: ValidationError, model: type[BaseModel], origins: Mapping[str, str]) -> str:
     """The first fault that pydantic found, as one line that says what to do."""
     fault = error.errors(include_url=False, include_input=False)[0]
     path = [str(part) for part in fault["loc"]]
     name = ".".join(path)
+    where = origins.get(name, "settings")
     if fault["type"] == "extra_forbidden":
         known = _fields_at(model, path[:-1])
         hint = near(path[-1], known) or f"; known here: {', '.join(sorted(known))}"
-        return f"settings: there is no {name!r}{hint}. `tmas settings` lists them all."
-    return f"settings: {name}: {fault['msg'].lower()}{_seen(error, path)}. Change it."
+        return f"{where}: there is no {name!r}{hint}. `tmas settings` lists them all."
+    what = fault["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    return f"{where}: {name}: {what}{_seen(error, path)}. Change it."
 
 
 def _fields_at(model: type[BaseModel], path: list[str]) -> list[str]:

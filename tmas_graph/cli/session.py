@@ -13,6 +13,7 @@ from rich.text import Text
 
 from tmas_graph.cli.live import LiveView, PlainView, View, report
 from tmas_graph.cli.models import progress_bar
+from tmas_graph.configuration import flat, nested
 from tmas_graph.errors import TmasError
 from tmas_graph.models import local, pool
 from tmas_graph.running import run_blocking
@@ -67,14 +68,8 @@ def changed(settings: Settings, changes: dict[str, Any]) -> Settings:
     Raises:
         SettingsError: one doesn't exist or is out of range.
     """
-    values = settings.model_dump(mode="json")
-    for name, value in changes.items():
-        *path, last = name.split(".")
-        place: Any = values
-        for part in path:
-            place = place.setdefault(part, {}) if isinstance(place, dict) else {}
-        place[last] = value
-    return Settings.checked(values)
+    values = {**flat(settings.model_dump(mode="json")), **flat(changes)}
+    return Settings.checked(nested(values), dict.fromkeys(flat(changes), "command line"))
 
 
 def with_keys(settings: Settings, keys: Settings) -> Settings:
@@ -85,7 +80,7 @@ def with_keys(settings: Settings, keys: Settings) -> Settings:
             update={"api_key": getattr(keys.roles, role).api_key}
         )
         for role in ROLES
-        if getattr(keys.roles, role).base_url in (None, getattr(settings.roles, role).base_url)
+        if keys.endpoint(role).base_url in (None, settings.endpoint(role).base_url)
     }
     update: dict[str, Any] = {"roles": settings.roles.model_copy(update=roles)}
     if ours:
