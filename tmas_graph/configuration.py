@@ -66,8 +66,8 @@ def load(
     preset = preset or environ.get("TMAS_PRESET") or layers[0][1].pop("preset", None)
     layers[0][1].pop("preset", None)
     if preset is None:
-        given = any("base_url" in values for _, values in layers)
-        preset = "fast" if given else "local"
+        chosen = any({"base_url", "local_model"} & set(values) for _, values in layers)
+        preset = "fast" if chosen else "local"
     layers.insert(0, (f"preset {preset}", flat(preset_values(preset))))
     merged: dict[str, Any] = {}
     origins = dict.fromkeys(_names(Settings), "default")

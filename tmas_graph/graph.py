@@ -120,7 +120,7 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
     if not rollouts:
         return {"bank_usage": {"experience": Usage()}}
     bank, problem, t = open_bank(settings.memory_folder), state["problem"], state["iteration"]
-    model, prompts = _model("experience", state, settings), Prompts(settings.prompts_folder)
+    model, prompts = _model("experience", state, settings), Prompts.of(settings)
     known = await bank.retrieve(problem.question, ids, settings.experience_tokens)
     try:
         reply = await experience.extract(model, prompts, problem, rollouts, known)
@@ -139,7 +139,7 @@ async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:
     rollouts = shown(progress.current(state), settings.rollouts_tokens)
     if not rollouts:
         return {"bank_usage": {"guideline": Usage()}}
-    model, prompts = _model("guideline", state, settings), Prompts(settings.prompts_folder)
+    model, prompts = _model("guideline", state, settings), Prompts.of(settings)
     seen, t = listed(known, settings.guideline_tokens), state["iteration"]
     try:
         reply = await guideline.name_strategies(model, prompts, state["problem"], rollouts, seen)

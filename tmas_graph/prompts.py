@@ -1,10 +1,12 @@
 """Finds and renders prompt templates, and estimates how long a text is."""
 
+import re
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypedDict
+from typing import Self, TypedDict
 
 from jinja2 import (
     ChoiceLoader,
@@ -17,6 +19,7 @@ from jinja2 import (
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tmas_graph.errors import PromptError
+from tmas_graph.settings import PromptSet, Settings
 from tmas_graph.state import digest
 
 _HERE = Path(__file__).parent
@@ -42,12 +45,21 @@ class Message(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """The templates in force: those of `folder` first, else the shipped ones."""
+    """The templates in force: those of `folder` first, else the shipped set."""
 
     folder: str | None = None
+    set: PromptSet = "standard"
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The templates that `settings` ask for."""
+        return cls(settings.prompts_folder, settings.prompt_set)
 
     def render(self, name: str, **values: object) -> list[Message]:
-        """Messages of template `name`, one per block (`system`, `user`).
+        """Messages of template `name`, one per block, in the order of the blocks.
+
+        A block's name says whose message it is: `system`, `user`, or with a number, as in
+        `user_1` and `assistant_1`, a turn of an example that precedes the `user` block.
 
         Values go in once and are never scanned again: braces, LaTeX and template syntax in them
         reach the model as they are.
@@ -57,19 +69,18 @@ class Prompts:
                 a name that was not given, or its syntax is wrong.
         """
         try:
-            template = _environment(self.folder).get_template(f"{name}.md")
+            template = _environment(self.folder, self.set).get_template(f"{name}.md")
             context = template.new_context(values)
-            blocks = {
-                role: "".join(block(context)).strip() for role, block in template.blocks.items()
-            }
+            deque(template.root_render_func(context), maxlen=0)  # takes in the parents' blocks
+            blocks = {name: "".join(b[0](context)).strip() for name, b in context.blocks.items()}
         except TemplateNotFound as error:
             raise self._missing(error) from None
         except _FAULTS as error:
             raise self._faulty(name, error) from None
         if not blocks.get("user"):
             raise self._faulty(name, 'it says nothing in "{% block user %}"')
-        order = [role for role in ("system", "user") if blocks.get(role)]
-        return [{"role": role, "content": blocks[role]} for role in order]
+        order = sorted((name for name in blocks if blocks[name]), key=_turn)
+        return [{"role": name.partition("_")[0], "content": blocks[name]} for name in order]
 
     def hashes(self) -> dict[str, str]:
         """SHA-256 of every template with all that it includes, so that a run knows its prompts.
@@ -80,7 +91,7 @@ class Prompts:
         return {name: digest(*self._sources(f"{name}.md")) for name in _NAMES}
 
     def _sources(self, file: str) -> list[str]:
-        environment = _environment(self.folder)
+        environment = _environment(self.folder, self.set)
         assert environment.loader is not None, "_environment gives it one"
         try:
             source = environment.loader.get_source(environment, file)[0]
@@ -101,11 +112,20 @@ class Prompts:
         return f"{self.folder} or the shipped prompts" if self.folder else "the shipped prompts"
 
 
+def _turn(block: str) -> tuple[int, int, str]:
+    """Sorts blocks: system first, then the examples' turns by number, then the user."""
+    role, _, number = block.partition("_")
+    if not number:
+        return (0 if role == "system" else 2), 0, ""
+    return 1, int(number) if number.isdigit() else 0, "user" if role == "user" else "~" + role
+
+
 @cache
-def _environment(folder: str | None) -> ImmutableSandboxedEnvironment:
+def _environment(folder: str | None, prompt_set: PromptSet) -> ImmutableSandboxedEnvironment:
     if folder is not None and not Path(folder).is_dir():
         raise PromptError(f"prompts: {folder} is no folder. Create it, or unset prompts_folder.")
-    folders = (folder, *_SHIPPED) if folder else _SHIPPED
+    shipped = [place / "small" for place in _SHIPPED] if prompt_set == "small" else _SHIPPED
+    folders = (folder, *shipped) if folder else shipped
     environment = ImmutableSandboxedEnvironment(
         loader=ChoiceLoader([FileSystemLoader(f) for f in folders]),
         undefined=StrictUndefined,
@@ -113,12 +133,18 @@ def _environment(folder: str | None) -> ImmutableSandboxedEnvironment:
         lstrip_blocks=True,
     )
     environment.filters["score"] = score_text
+    environment.filters["unboxed"] = unboxed
     return environment
 
 
 def score_text(score: float | None) -> str:
     """How a mean score is written in prompts: two digits, or `unknown`."""
     return "unknown" if score is None else f"{score:.2f}"
+
+
+def unboxed(text: str, instead: str = r"The answer is \1.") -> str:
+    r"""`text` with `instead` for each `\boxed{…}`: small models copy any box that they see."""
+    return re.sub(r"\\boxed\{([^{}]*)\}", instead, text).strip()
 
 
 def estimate_tokens(text: str) -> int:

@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, Va
 from tmas_graph.errors import SettingsError
 
 Role = Literal["solution", "verification", "summary", "experience", "guideline"]
+PromptSet = Literal["standard", "small"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
@@ -150,6 +151,8 @@ class Settings(Endpoint):
     """Chroma folder of the experience bank; none: in memory, or beside the thread's state."""
     prompts_folder: str | None = None
     """Folder of templates that replace the shipped ones of the same name."""
+    prompt_set: PromptSet = "standard"
+    """`small`: short prompts with worked examples, for models of less than about a billion."""
     roles: Roles = Roles()
     """Other endpoints, models or sampling for single agents."""
 
@@ -184,6 +187,9 @@ class Settings(Endpoint):
         return Endpoint(**{**shared, **own})
 
 
+_SCORED = r'''root ::= [^\\]{0,120} "\\boxed{" ("1" | "0.5" | "0") "}"'''
+"""Makes llama.cpp end every check with a score, which its smallest models forget."""
+
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {},
     "paper": {
@@ -200,17 +206,30 @@ PRESETS: dict[str, dict[str, Any]] = {
     "local": {
         "candidates": 3,
         "verifications": 3,
-        "iterations": 2,
+        "iterations": 3,
         "epsilon": 0.34,
         "mode_draws": "stratified",
-        "max_tokens": 320,
-        "rollouts_tokens": 900,
-        "experience_tokens": 200,
-        "guideline_tokens": 200,
+        "early_stop": False,
+        "max_tokens": 96,
+        "rollouts_tokens": 300,
+        "experience_tokens": 120,
+        "guideline_tokens": 120,
         "concurrency": 4,
+        "prompt_set": "small",
+        "roles": {
+            "verification": {
+                "temperature": 0.3,
+                "max_tokens": 80,
+                "extra_body": {"grammar": _SCORED},
+            },
+            "summary": {"temperature": 0.3},
+        },
     },
 }
-"""What each preset changes from the defaults. `paper` is N 8, M 8, T 20, ε 0.2, no early stop."""
+"""What each preset changes from the defaults.
+
+`paper`: N 8, M 8, T 20, ε 0.2, no early stop. `local`: made for the small local model.
+"""
 
 
 def preset_values(name: str) -> dict[str, Any]:

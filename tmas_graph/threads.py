@@ -91,7 +91,7 @@ class ThreadStore:
         if settings.memory_folder is None:
             place = str((self.folder / "memory" / name).resolve())
             settings = settings.model_copy(update={"memory_folder": place})
-        hashes = Prompts(settings.prompts_folder).hashes()
+        hashes = Prompts.of(settings).hashes()
         record = Record(
             name, problem, settings, hashes, models, GRAPH_VERSION, "stopped", "", now, now
         )
@@ -238,7 +238,7 @@ def differences(record: Record, settings: Settings, models: Mapping[str, str]) -
     changes = []
     if record.version != GRAPH_VERSION:
         changes.append(f"the graph's version ({record.version} → {GRAPH_VERSION})")
-    hashes = Prompts(settings.prompts_folder).hashes()
+    hashes = Prompts.of(settings).hashes()
     changed = sorted(n for n in hashes if hashes[n] != record.prompts.get(n))
     if changed:
         changes.append(f"the prompts {', '.join(changed)}")
