@@ -24,11 +24,11 @@ from tmas_graph.memory.experience_bank import new_items, open_bank
 from tmas_graph.memory.guideline_bank import listed, merged
 from tmas_graph.models.checkpointed import checkpointed, seed_of
 from tmas_graph.models.replies import Model
+from tmas_graph.progress import Row
 from tmas_graph.prompts import Prompts
 from tmas_graph.rollout import build_rollout, memory_of, settings_of
 from tmas_graph.settings import Role, Settings
 from tmas_graph.state import (
-    Attempt,
     Input,
     Mode,
     Output,
@@ -58,8 +58,8 @@ class State(Input, total=False):
     """How each candidate of iteration t works."""
     rollouts: Annotated[tuple[Rollout, ...], latest]
     """R: the rollouts of the last iteration alone."""
-    history: tuple[Attempt, ...]
-    """Every candidate so far, without its texts."""
+    history: tuple[Row, ...]
+    """Every candidate so far without its texts: the fields of an Attempt, in order."""
     experience_ids: tuple[str, ...]
     """E: the ledger; which items of the store exist for this run."""
     strategies: tuple[Strategy, ...]
@@ -81,7 +81,7 @@ class Update(TypedDict, total=False):
     problem: Any
     iteration: int
     modes: tuple[Mode, ...]
-    history: tuple[Attempt, ...]
+    history: tuple[Row, ...]
     experience_ids: tuple[str, ...]
     strategies: tuple[Strategy, ...]
     bank_usage: dict[str, Usage]

@@ -19,12 +19,12 @@ from typing import Any
 import aiosqlite
 from filelock import FileLock, Timeout
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from tmas_graph import state as data
-from tmas_graph.checkpoints import GroupingSqliteSaver
+from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadChanged, ThreadError
 from tmas_graph.graph import GRAPH_VERSION, build_graph
+from tmas_graph.memory.experience_bank import open_bank
 from tmas_graph.progress import stop_reason
 from tmas_graph.prompts import Prompts
 from tmas_graph.running import OnEvent, follow
@@ -36,11 +36,11 @@ _STORED = (
     data.Usage,
     data.Verification,
     data.Rollout,
-    data.Attempt,
     data.Strategy,
     data.Result,
     data.Unstored,
 )
+_DATABASE = "tmas.sqlite"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS tmas_threads (
     id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL, version INTEGER NOT NULL,
@@ -77,7 +77,9 @@ class ThreadStore:
         self.folder = folder
         self._db = connection
         self.saver = GroupingSqliteSaver(
-            connection, serde=JsonPlusSerializer(allowed_msgpack_modules=_STORED)
+            connection,
+            folder / _DATABASE,
+            serde=ZippingSerializer(allowed_msgpack_modules=_STORED),
         )
 
     async def create(
@@ -142,6 +144,7 @@ class ThreadStore:
         with self._owned(record.id):
             await self._save(replace(record, status="running", cause=""))
             try:
+                await open_bank(record.settings.memory_folder).open()
                 result = await self._advance(record, on_event)
             except BaseException as error:
                 await self._save(replace(record, status="stopped", cause=_cause(error)))
@@ -153,9 +156,9 @@ class ThreadStore:
         graph, config = build_graph(self.saver), _config(record.id)
         found = await graph.aget_state(config)
         given: Any = None
-        if "iteration" not in found.values:  # not even planned: no call was made
+        if found.created_at is None:
             given = {"problem": record.problem}
-        elif not found.next:
+        elif not found.tasks:  # `next` is empty, too, for tasks whose writes alone were stored
             if stop_reason(found.values, record.settings):
                 result: Result = found.values["result"]
                 return result
@@ -211,15 +214,13 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
     place = Path(folder)
     try:
         await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
-        connection = await aiosqlite.connect(place / "tmas.sqlite", timeout=60)
+        connection = await aiosqlite.connect(place / _DATABASE, timeout=60)
     except (OSError, sqlite3.Error) as error:
         raise _unusable(place, error) from error
     try:
         store = ThreadStore(place, connection)
         try:
             await store.saver.setup()
-            # With a write-ahead log, NORMAL loses nothing to a killed process.
-            await connection.execute("PRAGMA synchronous=NORMAL")
             await connection.execute(_TABLE)
             await connection.commit()
         except sqlite3.Error as error:
@@ -227,7 +228,7 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
         try:
             yield store
         finally:
-            await store.saver.drain()
+            await store.saver.aclose()
     finally:
         await connection.close()
 

@@ -46,6 +46,16 @@ class ExperienceBank:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tmas-chroma")
         self._collection: Any = None
 
+    async def open(self) -> None:
+        """Open the store now, and load what it needs, instead of when it is first used.
+
+        Loading takes a second in which replies that come in are stored late.
+
+        Raises:
+            StorageError: the folder can't be used.
+        """
+        await self._run(lambda: self._nearest("", ["none"]))
+
     async def write(self, items: Sequence[Item], *, problem: str, iteration: int) -> None:
         """Store `items`; a repeated write changes nothing.
 
@@ -101,10 +111,11 @@ class ExperienceBank:
     def _nearest(self, query: str, ids: Sequence[str]) -> list[Item]:
         # A query for an id that isn't there fails, so ask first which ones are.
         known = self._open().get(ids=list(ids), include=[])["ids"]
+        vectors = embed([query])
         if not known:
             return []
         found = self._open().query(
-            query_embeddings=embed([query]),
+            query_embeddings=vectors,
             ids=known,
             n_results=len(known),
             include=["documents", "metadatas", "distances"],
