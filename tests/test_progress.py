@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from dataclasses import astuple
 from math import ceil, floor
 from typing import Any
 
@@ -86,7 +87,7 @@ def attempt(
 def state_of(history: Sequence[Attempt], kind: Any = "answer", **more: Any) -> dict[str, Any]:
     done = max((a.iteration for a in history), default=-1) + 1
     problem = Problem("Q", kind=kind)
-    return {"problem": problem, "iteration": done, "history": tuple(history), **more}
+    return {"problem": problem, "iteration": done, "history": tuple(map(astuple, history)), **more}
 
 
 def row(iteration: int, *votes: tuple[str | None, float | None]) -> list[Attempt]:

@@ -105,9 +105,7 @@ def test_an_unknown_thread(tmas: Tmas, scripted: ScriptedServer, command: str) -
     assert "`tmas threads` lists them." in said
 
 
-@pytest.mark.parametrize(
-    "command", [["solve", "What?"], ["threads"], ["show", "x"], ["resume", "x"]]
-)
+@pytest.mark.parametrize("command", ["solve What?", "threads", "show x", "resume x"])
 @pytest.mark.parametrize("home", ["file", "file/below", "/proc/tmas", "broken"])
 def test_a_state_folder_that_cant_be_used(
     tmas: Tmas, scripted: ScriptedServer, place: Path, command: str, home: str

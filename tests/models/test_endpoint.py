@@ -255,7 +255,7 @@ async def test_a_reply_in_another_form_is_refused(body: str) -> None:
 
 async def test_no_more_requests_are_in_flight_than_allowed() -> None:
     async with (
-        server(script=say, latency=0.02) as scripted,
+        server(script=say, latency=0.1) as scripted,
         client(scripted, model="scripted", concurrency=3) as model,
     ):
         await asyncio.gather(*(model(ASK, seed=i) for i in range(12)))
@@ -265,12 +265,23 @@ async def test_no_more_requests_are_in_flight_than_allowed() -> None:
 
 async def test_as_many_requests_are_in_flight_as_allowed() -> None:
     """A pool that caps at about 100 connections without a word is published-code defect 9."""
+    all_there = asyncio.Event()
+
+    def latency(request: Request) -> float:
+        if request.index == 149:
+            all_there.set()
+        return 60.0
+
     async with (
-        server(script=say, latency=1.0) as scripted,
+        server(script=say, latency=latency) as scripted,
         client(scripted, model="scripted", concurrency=150) as model,
     ):
-        await asyncio.gather(*(model(ASK, seed=i) for i in range(150)))
-    assert scripted.max_in_flight == 150
+        calls = [asyncio.create_task(model(ASK, seed=i)) for i in range(160)]
+        await asyncio.wait_for(all_there.wait(), 30)
+        assert scripted.max_in_flight == 150
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
 
 
 def errors_of_openai() -> list[type[openai.OpenAIError]]:
