@@ -53,6 +53,10 @@ class RolloutUpdate(TypedDict, total=False):
 
 
 _Solver = Literal["solution_initial", "solution_exploit", "solution_explore"]
+# In one Literal: LangGraph draws no edges for a union of two.
+_Agent = Literal[
+    "solution_initial", "solution_exploit", "solution_explore", "verification", "summary"
+]
 _SOLVERS: dict[Mode, _Solver] = {
     "initial": "solution_initial",
     "exploit": "solution_exploit",
@@ -120,7 +124,7 @@ async def summarise(state: RolloutState, runtime: Runtime[Settings]) -> RolloutU
     return _update(runtime, _finished(candidate, reply))
 
 
-def which_agent(state: RolloutState) -> _Solver | Literal["verification", "summary"]:
+def which_agent(state: RolloutState) -> _Agent:
     """Whose turn is it? That of the mode's solver, unless the candidate comes back half done."""
     candidate = _candidate(state)
     if candidate.verifications:
