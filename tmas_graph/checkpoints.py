@@ -8,8 +8,8 @@ do all states of the graph itself, for forks and history.
 
 import asyncio
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, Self
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
@@ -44,6 +44,10 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
         super().__init__(connection, serde=serde)
         self._waiting: list[tuple[_Statements, asyncio.Future[None]]] = []
         self._flusher: asyncio.Task[None] | None = None
+
+    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> Self:
+        """Stay as it is: a copy would have a queue of its own, and lose or repeat writes."""
+        return self
 
     async def aput(
         self,

@@ -32,8 +32,8 @@ class RolloutInput(TypedDict):
     problem: Problem
     rollouts: tuple[Rollout, ...]
     """The one candidate, as far as it has come."""
-    memory: Unstored
-    """What it may be shown."""
+    memory: Unstored | dict[str, object]
+    """What it may be shown; empty after a resume."""
 
 
 class RolloutOutput(TypedDict):
@@ -175,7 +175,7 @@ async def recall(state: RolloutState) -> Memory:
     It comes with the candidate; after a resume it is read from the parent's checkpoint, which
     holds it once for all candidates.
     """
-    if state["memory"].memory is not None:
+    if isinstance(state["memory"], Unstored):
         return state["memory"].memory
     place = get_config()["configurable"]
     parent = "|".join(place["checkpoint_ns"].split("|")[:-2])

@@ -19,28 +19,17 @@ from typing import Any
 import aiosqlite
 from filelock import FileLock, Timeout
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from tmas_graph import state as data
 from tmas_graph.checkpoints import GroupingSqliteSaver
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadChanged, ThreadError
 from tmas_graph.graph import GRAPH_VERSION, build_graph
 from tmas_graph.progress import stop_reason
 from tmas_graph.prompts import Prompts
 from tmas_graph.running import OnEvent, follow
+from tmas_graph.serde import serializer
 from tmas_graph.settings import ROLES, Settings, near
 from tmas_graph.state import Problem, Result
 
-_STORED = (
-    data.Problem,
-    data.Usage,
-    data.Verification,
-    data.Rollout,
-    data.Attempt,
-    data.Strategy,
-    data.Result,
-    data.Unstored,
-)
 _TABLE = """
 CREATE TABLE IF NOT EXISTS tmas_threads (
     id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL, version INTEGER NOT NULL,
@@ -76,9 +65,7 @@ class ThreadStore:
         """Keep threads in `folder` and its open database."""
         self.folder = folder
         self._db = connection
-        self.saver = GroupingSqliteSaver(
-            connection, serde=JsonPlusSerializer(allowed_msgpack_modules=_STORED)
-        )
+        self.saver = GroupingSqliteSaver(connection, serde=serializer())
 
     async def create(
         self, problem: Problem, settings: Settings, models: Mapping[str, str]
