@@ -93,7 +93,7 @@ def test_a_serializer_of_the_callers_own_is_added_to() -> None:
     own = JsonPlusSerializer(allowed_msgpack_modules=[(Foreign.__module__, "Foreign")])
     saver = InMemorySaver(serde=own)
     view = restoring(saver)
-    assert view is not None
+    assert isinstance(view, InMemorySaver)
     for value in (Problem("6·7?"), Foreign(1)):
         assert view.serde.loads_typed(view.serde.dumps_typed(value)) == value
     assert saver.serde is own
@@ -102,7 +102,7 @@ def test_a_serializer_of_the_callers_own_is_added_to() -> None:
 
 def test_a_type_that_the_graph_does_not_store_is_not_restored() -> None:
     view = restoring(InMemorySaver())
-    assert view is not None
+    assert isinstance(view, InMemorySaver)
     assert view.serde.loads_typed(view.serde.dumps_typed(Foreign(1))) == {"value": 1}
 
 

@@ -1,10 +1,10 @@
 """What a checkpoint may bring back: the types of the graph's state, and no others."""
 
 import copy
-from typing import Any
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.types import Checkpointer
 
 from tmas_graph.state import Attempt, Problem, Result, Rollout, Strategy, Usage, Verification
 
@@ -17,14 +17,14 @@ def serializer() -> JsonPlusSerializer:
     return JsonPlusSerializer(allowed_msgpack_modules=STORED)
 
 
-def restoring(checkpointer: BaseCheckpointSaver[Any] | None) -> BaseCheckpointSaver[Any] | None:
+def restoring(checkpointer: Checkpointer) -> Checkpointer:
     """A view of `checkpointer`, on the same storage, that restores what the graph stores.
 
     LangGraph's default serializer restores any type and warns of each, or under
     LANGGRAPH_STRICT_MSGPACK none; a serializer that the caller chose is added to.
     """
-    if checkpointer is None:
-        return None
+    if not isinstance(checkpointer, BaseCheckpointSaver):
+        return checkpointer
     if checkpointer.serde is not BaseCheckpointSaver.serde:
         return checkpointer.with_allowlist(_NAMES)
     view = copy.copy(checkpointer)
