@@ -10,10 +10,10 @@ import asyncio
 import json
 import sqlite3
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import aiosqlite
 from langchain_core.runnables import RunnableConfig
@@ -80,6 +80,10 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
         self._db: sqlite3.Connection | None = None
         self._waiting: list[tuple[_Statements, asyncio.Future[None]]] = []
         self._flusher: asyncio.Task[None] | None = None
+
+    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> Self:
+        """Stay as it is: a copy would have a queue of its own, and lose or repeat writes."""
+        return self
 
     async def aput(
         self,

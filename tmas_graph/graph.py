@@ -27,6 +27,7 @@ from tmas_graph.models.replies import Model
 from tmas_graph.progress import Row
 from tmas_graph.prompts import Prompts
 from tmas_graph.rollout import build_rollout, memory_of, settings_of
+from tmas_graph.serde import restoring
 from tmas_graph.settings import Role, Settings
 from tmas_graph.state import (
     Input,
@@ -216,7 +217,7 @@ def build_graph(
     builder.add_edge(["experience", "guideline"], "decide")
     builder.add_conditional_edges("decide", what_next)
     builder.add_edge("finish", END)
-    return builder.compile(checkpointer=checkpointer, name="TMAS")
+    return builder.compile(checkpointer=restoring(checkpointer), name="TMAS")
 
 
 def _model(role: Role, state: State, settings: Settings) -> Model:

@@ -32,8 +32,8 @@ class RolloutInput(TypedDict):
     problem: Problem
     rollouts: tuple[Rollout, ...]
     """The one candidate, as far as it has come."""
-    memory: Unstored
-    """What it may be shown."""
+    memory: Unstored | dict[str, object]
+    """What it may be shown; empty after a resume."""
 
 
 class RolloutOutput(TypedDict):
@@ -53,6 +53,10 @@ class RolloutUpdate(TypedDict, total=False):
 
 
 _Solver = Literal["solution_initial", "solution_exploit", "solution_explore"]
+# In one Literal: LangGraph draws no edges for a union of two.
+_Agent = Literal[
+    "solution_initial", "solution_exploit", "solution_explore", "verification", "summary"
+]
 _SOLVERS: dict[Mode, _Solver] = {
     "initial": "solution_initial",
     "exploit": "solution_exploit",
@@ -120,7 +124,7 @@ async def summarise(state: RolloutState, runtime: Runtime[Settings]) -> RolloutU
     return _update(runtime, _finished(candidate, reply))
 
 
-def which_agent(state: RolloutState) -> _Solver | Literal["verification", "summary"]:
+def which_agent(state: RolloutState) -> _Agent:
     """Whose turn is it? That of the mode's solver, unless the candidate comes back half done."""
     candidate = _candidate(state)
     if candidate.verifications:
@@ -171,7 +175,7 @@ async def recall(state: RolloutState) -> Memory:
     It comes with the candidate; after a resume it is read from the parent's checkpoint, which
     holds it once for all candidates.
     """
-    if state["memory"].memory is not None:
+    if isinstance(state["memory"], Unstored):
         return state["memory"].memory
     place = get_config()["configurable"]
     parent = "|".join(place["checkpoint_ns"].split("|")[:-2])

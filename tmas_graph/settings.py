@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic.json_schema import SkipJsonSchema
 
 from tmas_graph.errors import SettingsError
 
@@ -36,8 +37,8 @@ class Endpoint(_Frozen):
     """OpenAI-compatible server, for example http://127.0.0.1:8000/v1; none: a small local model."""
     model: str | None = None
     """Name of the served model; none: the only one that the server lists."""
-    api_key: SecretStr | None = Field(None, exclude=True)
-    """Never printed, logged or stored; give it in the environment as TMAS_API_KEY."""
+    api_key: SkipJsonSchema[SecretStr | None] = Field(None, exclude=True)
+    """Never printed, logged or stored, and in no form; set TMAS_API_KEY in the environment."""
     local_model: str = "smollm2-135m"
     """Without base_url: a local model's name, a GGUF file, or a Hugging Face GGUF id."""
     temperature: float = Field(0.6, ge=0, le=5)
@@ -75,7 +76,7 @@ class Override(_Frozen):
     """OpenAI-compatible server of this role."""
     model: str | None = None
     """Name of the served model."""
-    api_key: SecretStr | None = Field(None, exclude=True)
+    api_key: SkipJsonSchema[SecretStr | None] = Field(None, exclude=True)
     """Never printed, logged or stored."""
     local_model: str | None = None
     """Without base_url: a local model's name, a GGUF file, or a Hugging Face GGUF id."""

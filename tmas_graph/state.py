@@ -161,22 +161,19 @@ class Memory:
     strategies: tuple[Strategy, ...] = ()
 
 
-class Unstored:
+class Unstored(dict[str, object]):
     """Carries `memory` to parallel candidates without being stored with each of them.
 
-    In a checkpoint it is empty, and so it comes back; who finds it empty reads the graph's own
-    state, which holds the same once.
+    To every serializer it is an empty mapping, and as one it comes back; who finds no memory
+    reads the graph's own state, which holds the same once.
     """
 
     __slots__ = ("memory",)
 
-    def __init__(self, memory: Memory | None = None) -> None:
+    def __init__(self, memory: Memory) -> None:
         """Carry `memory`."""
+        super().__init__()
         self.memory = memory
-
-    def _asdict(self) -> dict[str, object]:
-        # What LangGraph's serializer stores.
-        return {}
 
 
 class Input(TypedDict):

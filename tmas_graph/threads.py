@@ -20,7 +20,6 @@ import aiosqlite
 from filelock import FileLock, Timeout
 from langchain_core.runnables import RunnableConfig
 
-from tmas_graph import state as data
 from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadChanged, ThreadError
 from tmas_graph.graph import GRAPH_VERSION, build_graph
@@ -28,18 +27,10 @@ from tmas_graph.memory.experience_bank import open_bank
 from tmas_graph.progress import stop_reason
 from tmas_graph.prompts import Prompts
 from tmas_graph.running import OnEvent, follow
+from tmas_graph.serde import STORED
 from tmas_graph.settings import ROLES, Settings, near
 from tmas_graph.state import Problem, Result
 
-_STORED = (
-    data.Problem,
-    data.Usage,
-    data.Verification,
-    data.Rollout,
-    data.Strategy,
-    data.Result,
-    data.Unstored,
-)
 _DATABASE = "tmas.sqlite"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS tmas_threads (
@@ -79,7 +70,7 @@ class ThreadStore:
         self.saver = GroupingSqliteSaver(
             connection,
             folder / _DATABASE,
-            serde=ZippingSerializer(allowed_msgpack_modules=_STORED),
+            serde=ZippingSerializer(allowed_msgpack_modules=STORED),
         )
 
     async def create(
