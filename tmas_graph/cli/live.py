@@ -18,6 +18,7 @@ from tmas_graph.threads import Record
 
 _MODES = {"initial": "white", "exploit": "cyan", "explore": "magenta"}
 _BOXES = {1.0: ("■", "green"), 0.5: ("◧", "yellow"), 0.0: ("□", "red"), None: ("·", "dim")}
+_MARKS = {"initial": "○", "exploit": "●", "explore": "◆"}
 _OUTCOMES = {"truncated": "cut off", "empty": "empty", "failed": "failed"}
 STOPS = {
     "iterations": "all iterations done",
@@ -159,7 +160,9 @@ class LiveView(View):
         head = Text(question[:400], style="bold", overflow="fold")
         sub = Text(headline(self.record.settings), style="dim")
         foot = Text(f"{_spend(*self.spent())} · {self._seconds():.0f} s", style="dim")
-        parts: list[RenderableType] = [head, sub, self._iterations(), self._candidates(), foot]
+        gap, key = Text(), _legend()
+        tables: list[RenderableType] = [gap, self._iterations(), gap, self._candidates(), gap]
+        parts: list[RenderableType] = [head, sub, *tables, foot, key]
         return Panel(Group(*parts), title=f"TMAS · {self.record.id}", title_align="left")
 
     def _iterations(self) -> Table:
@@ -278,7 +281,17 @@ def _boxes(scores: list[float | None]) -> Text:
 def _mode_marks(modes: list[str]) -> Text:
     text = Text()
     for mode in modes:
-        text.append({"initial": "○", "exploit": "●", "explore": "◆"}.get(mode, "?"), _MODES[mode])
+        text.append(_MARKS[mode], _MODES[mode])
+    return text
+
+
+def _legend() -> Text:
+    text = Text()
+    for mode, mark in _MARKS.items():
+        text.append(mark, _MODES[mode]).append(f" {mode}  ", "dim")
+    for score, meaning in ((1.0, "right"), (0.5, "partly"), (0.0, "wrong"), (None, "unreadable")):
+        mark, style = _BOXES[score]
+        text.append(mark, style).append(f" {meaning}  ", "dim")
     return text
 
 
