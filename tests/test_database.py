@@ -1,5 +1,6 @@
 """How much disk a long run takes."""
 
+import itertools
 import sqlite3
 from dataclasses import replace
 from pathlib import Path
@@ -25,28 +26,23 @@ def bytes_used(database: Path) -> int:
 
 
 async def test_the_database_grows_evenly_and_stays_under_4_times_the_replies(tmp_path):
-    async with server(script=Reasoner(), role_of=role_of) as at:
+    sizes = []
+    async with server(script=Reasoner(), role_of=role_of) as at, open_threads(tmp_path) as store:
         given = Settings(
             base_url=at.base_url, candidates=8, verifications=8, iterations=1, early_stop=False
         )
-        sizes = []
-        async with open_threads(tmp_path) as store:
-            record = await store.create(Problem("What is 6 times 7?"), given, {})
-            for iterations in range(1, 21):
-                wanted = given.model_copy(
-                    update={
-                        "iterations": iterations,
-                        "memory_folder": record.settings.memory_folder,
-                    }
-                )
-                result = await store.run(replace(record, settings=wanted))
-                assert result.iterations == iterations
-                sizes.append(bytes_used(tmp_path / "tmas.sqlite"))
+        record = await store.create(Problem("What is 6 times 7?"), given, {})
+        for iterations in range(1, 21):  # one by one, so that all is written when it is measured
+            wanted = record.settings.model_copy(update={"iterations": iterations})
+            result = await store.run(replace(record, settings=wanted))
+            assert result.iterations == iterations
+            sizes.append(bytes_used(tmp_path / "tmas.sqlite"))
         replies = sum(
             len((reply.text or "") + reply.thinking) for r in at.requests for reply in r.replies
         )
-    growth = [after - before for before, after in zip(sizes[1:], sizes[2:], strict=False)]
+    growth = [after - before for before, after in itertools.pairwise(sizes[1:])]
     mean = sum(growth) / len(growth)
+    assert len(growth) == 18
     assert max(growth) <= 1.1 * mean, growth
     assert min(growth) >= 0.9 * mean, growth
     assert sizes[-1] < 4 * replies

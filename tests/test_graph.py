@@ -1,4 +1,4 @@
-"""The cycle over real HTTP: who sees what, how many calls, and that order and failures don't matter."""
+"""The cycle over real HTTP: who sees what, how many calls, and what failures change."""
 
 import asyncio
 from dataclasses import replace
@@ -359,11 +359,19 @@ async def test_a_resumed_exploiter_sees_what_an_unbroken_one_saw():
         unbroken = await asolve(QUESTION, given)
         expected = {r.digest for r in at.requests}
         at.requests.clear()
-        at.change(latency=lambda r: 30.0 if r.seed in second else 0.0)
+        arrived = asyncio.Semaphore(0)
+
+        def latency(request: Request) -> float:
+            if request.seed not in second:
+                return 0.0
+            arrived.release()
+            return 30.0
+
+        at.change(latency=latency)
         graph = build_graph(InMemorySaver())
         task = asyncio.create_task(follow(graph, {"problem": QUESTION}, CONFIG, given))
-        while sum(r.seed in second for r in at.requests) < 4:
-            await asyncio.sleep(0.01)
+        for _ in range(4):
+            await arrived.acquire()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -2,9 +2,9 @@
 
 import asyncio
 import multiprocessing
+import os
 import random
 import time
-from collections.abc import Iterator
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -16,9 +16,11 @@ from endpoints.reasoner import Reasoner, role_of
 from endpoints.scripted import server
 
 from tmas_graph import Problem, Settings
+from tmas_graph.models.endpoint import EndpointClient
 from tmas_graph.threads import Record, open_threads
 
 KILLS = 20
+SLOW_TO_LOAD = ("langchain_openai", "chromadb", "sklearn.feature_extraction.text")
 PROBLEM = Problem("What is 6 times 7?")
 
 
@@ -28,21 +30,29 @@ def latency(request: Request) -> float:
 
 
 def work(home: str, name: str, begun: Event) -> None:
-    """Run a thread in a process of its own."""
+    """Run a thread in a process of its own, noting when each reply has reached it."""
+    request = EndpointClient._request
+
+    async def noted(self: EndpointClient, messages: Any, n: int, seed: int | None) -> Any:
+        replies = await request(self, messages, n, seed)
+        os.write(log, f"{seed} {time.time()}\n".encode())
+        return replies
 
     async def run() -> None:
         async with open_threads(home) as store:
             await store.run(await store.get(name), on_event=lambda _: begun.set())
 
+    log = os.open(Path(home) / "replies.log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    EndpointClient._request = noted  # type: ignore[method-assign]
     asyncio.run(run())
 
 
 @pytest.fixture(scope="module")
-def processes() -> Iterator[Any]:
+def processes() -> Any:
     """Starts processes quickly: they are forked from one that has loaded everything."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tmas_graph.threads", "langchain_openai", "chromadb"])
-    yield context
+    context.set_forkserver_preload(["tmas_graph.threads", *SLOW_TO_LOAD])
+    return context
 
 
 def create(home: Path, given: Settings) -> Record:
@@ -61,11 +71,10 @@ def values(home: Path, name: str) -> dict[str, Any]:
     return asyncio.run(read())
 
 
-def finished_in_time(requests: list[Request], killed: float) -> set[str]:
-    """Digests of the requests whose replies came 100 ms or more before the kill."""
-    return {
-        r.digest for r in requests if r.time_answered is not None and r.time_answered < killed - 0.1
-    }
+def replies_by(home: Path, latest: float, since: float) -> set[int]:
+    """Seeds of the calls, each has its own, whose replies reached the process in that time."""
+    lines = [line.split() for line in (home / "replies.log").read_text().splitlines()]
+    return {int(seed) for seed, at in lines if since <= float(at) <= latest}
 
 
 @pytest.mark.timeout(600)
@@ -83,11 +92,12 @@ def test_killed_20_times_it_repeats_no_finished_call_and_ends_the_same(tmp_path,
         )
         broken, whole = tmp_path / "broken", tmp_path / "whole"
         name = create(broken, given).id
-        kills, done = 0, set[str]()
+        kills, done = 0, set[int]()
         while kills < KILLS:
             before = len(at.requests)
             begun = processes.Event()
             process: BaseProcess = processes.Process(target=work, args=(str(broken), name, begun))
+            started = time.time()
             process.start()
             assert begun.wait(60)
             process.join(timeout=rng.uniform(0.0, 0.6))
@@ -96,16 +106,16 @@ def test_killed_20_times_it_repeats_no_finished_call_and_ends_the_same(tmp_path,
             process.kill()
             process.join()
             kills += 1
-            again = {r.digest for r in at.requests[before:]} & done
+            again = {r.seed for r in at.requests[before:]} & done
             assert not again, f"kill {kills}: {len(again)} finished calls were made again"
-            done |= finished_in_time(at.requests[before:], killed)
-        process = processes.Process(target=work, args=(str(broken), name, processes.Event()))
+            done |= replies_by(broken, killed - 0.1, since=started)
+        process = processes.Process(target=work, args=(str(broken), name, begun))
         process.start()
         process.join(120)
         assert process.exitcode == 0
         in_flight = len(at.requests)
         unbroken = create(whole, given).id
-        process = processes.Process(target=work, args=(str(whole), unbroken, processes.Event()))
+        process = processes.Process(target=work, args=(str(whole), unbroken, begun))
         process.start()
         process.join(120)
         calls = len(at.requests) - in_flight

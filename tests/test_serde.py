@@ -19,8 +19,9 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from tmas_graph import Problem, Result, Rollout, Settings, build_graph
 from tmas_graph.models import pool
+from tmas_graph.progress import attempts
 from tmas_graph.serde import restoring
-from tmas_graph.state import Attempt, Strategy, Usage, Verification
+from tmas_graph.state import Strategy, Usage, Verification
 
 CONFIG: Any = {"configurable": {"thread_id": "one"}}
 
@@ -55,7 +56,7 @@ async def run_and_fork(kind: str, base_url: str) -> None:
         explore = settings.model_copy(update={"epsilon": 1.0})
         forked = await graph.ainvoke(None, middle.config, context=explore)
         assert isinstance(forked["result"], Result)
-        modes = [a.mode for a in (await graph.aget_state(CONFIG)).values["history"]]
+        modes = [a.mode for a in attempts((await graph.aget_state(CONFIG)).values)]
         assert modes == ["initial", "initial", "explore", "explore"]
     await pool.close()
 
@@ -66,7 +67,7 @@ def check_types(values: dict[str, Any]) -> None:
     verifications = [v for r in values["rollouts"] for v in r.verifications]
     assert [type(v) for v in verifications] == [Verification] * 4
     assert all(isinstance(r.verifications, tuple) for r in values["rollouts"])
-    assert [type(a) for a in values["history"]] == [Attempt] * 4
+    assert [a.outcome for a in attempts(values)] == ["finished"] * 4
     assert {type(s) for s in values["strategies"]} == {Strategy}
     assert all(isinstance(s.iterations, tuple) for s in values["strategies"])
     assert isinstance(values["leader"], Rollout)

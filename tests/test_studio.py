@@ -217,7 +217,7 @@ async def test_a_fork_with_other_epsilon_leaves_the_first_branch_as_it_was(
 
 
 def modes(state: Any) -> list[str]:
-    return [attempt["mode"] for attempt in state["values"]["history"]]
+    return [mode for _, _, mode, *_ in state["values"]["history"]]
 
 
 @pytest.mark.studio

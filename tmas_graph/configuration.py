@@ -59,22 +59,22 @@ def load(
     environ = os.environ if environ is None else environ
     path, named = _file(file, environ)
     layers = [
-        (str(path), _flat(_read(path, named))),
+        (str(path), flat(_read(path, named))),
         ("environment", _environment(environ)),
-        ("command line", dict(changes or {})),
+        ("command line", flat(changes or {})),
     ]
     preset = preset or environ.get("TMAS_PRESET") or layers[0][1].pop("preset", None)
     layers[0][1].pop("preset", None)
     if preset is None:
-        given = any("base_url" in values for _, values in layers)
-        preset = "fast" if given else "local"
-    layers.insert(0, (f"preset {preset}", _flat(preset_values(preset))))
+        chosen = any({"base_url", "local_model"} & set(values) for _, values in layers)
+        preset = "fast" if chosen else "local"
+    layers.insert(0, (f"preset {preset}", flat(preset_values(preset))))
     merged: dict[str, Any] = {}
     origins = dict.fromkeys(_names(Settings), "default")
     for origin, values in layers:
         merged.update(values)
-        origins.update({n: _variable(n) if origin == "environment" else origin for n in values})
-    return Loaded(Settings.checked(_nested(merged)), preset, origins)
+        origins.update({n: variable(n) if origin == "environment" else origin for n in values})
+    return Loaded(Settings.checked(nested(merged), origins), preset, origins)
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
@@ -115,29 +115,30 @@ def _read(path: Path, must_exist: bool) -> dict[str, Any]:
 
 
 def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    known = {_variable(name): name for name in _names(Settings)}
+    known = {variable(name): name for name in _names(Settings)}
     values: dict[str, Any] = {}
-    for variable, text in environ.items():
-        if not variable.startswith(PREFIX) or variable in RESERVED:
+    for given, text in environ.items():
+        if not given.startswith(PREFIX) or given in RESERVED:
             continue
-        if variable not in known:
+        if given not in known:
             raise SettingsError(
-                f"environment: there is no setting for {variable}"
-                f"{near(variable, [*known, *RESERVED])}. `tmas settings` lists them all."
+                f"environment: there is no setting for {given}"
+                f"{near(given, [*known, *RESERVED])}. `tmas settings` lists them all."
             )
-        name = known[variable]
-        values[name] = _json(variable, text) if name.endswith("extra_body") else text
+        name = known[given]
+        values[name] = _json(given, text) if name.endswith("extra_body") else text
     return values
 
 
-def _json(variable: str, text: str) -> Any:
+def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise SettingsError(f"{variable}: {text!r} is no JSON. Give an object.") from None
+        raise SettingsError(f"{name}: {text!r} is no JSON. Give an object.") from None
 
 
-def _variable(name: str) -> str:
+def variable(name: str) -> str:
+    """The environment variable of the setting with this dotted name."""
     return PREFIX + name.upper().replace(".", "__")
 
 
@@ -153,24 +154,32 @@ def _names(model: type[BaseModel], prefix: str = "") -> list[str]:
     return names
 
 
-def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Values by dotted names; extra_body stays whole."""
+    names: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping) and not name.endswith("extra_body"):
-            flat.update(_flat(value, f"{prefix}{name}."))
+            names.update(flat(value, f"{prefix}{name}."))
         else:
-            flat[prefix + name] = value
-    return flat
+            names[prefix + name] = value
+    return names
 
 
-def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    nested: dict[str, Any] = {}
-    for name, value in flat.items():
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by dotted names as mappings in mappings.
+
+    Raises:
+        SettingsError: a name has parts below one that holds a value.
+    """
+    whole: dict[str, Any] = {}
+    for name, value in values.items():
         *path, last = name.split(".")
-        place = nested
+        place = whole
         for part in path:
             place = place.setdefault(part, {})
             if not isinstance(place, dict):
-                raise SettingsError(f"settings: {part!r} has no parts, but {name!r} was given.")
+                raise SettingsError(
+                    f"settings: {part!r} has no parts, but {name!r} was given. Change it."
+                )
         place[last] = value
-    return nested
+    return whole

@@ -24,12 +24,12 @@ from tmas_graph.memory.experience_bank import new_items, open_bank
 from tmas_graph.memory.guideline_bank import listed, merged
 from tmas_graph.models.checkpointed import checkpointed, seed_of
 from tmas_graph.models.replies import Model
+from tmas_graph.progress import Row
 from tmas_graph.prompts import Prompts
 from tmas_graph.rollout import build_rollout, memory_of, settings_of
 from tmas_graph.serde import restoring
 from tmas_graph.settings import Role, Settings
 from tmas_graph.state import (
-    Attempt,
     Input,
     Mode,
     Output,
@@ -59,8 +59,8 @@ class State(Input, total=False):
     """How each candidate of iteration t works."""
     rollouts: Annotated[tuple[Rollout, ...], latest]
     """R: the rollouts of the last iteration alone."""
-    history: tuple[Attempt, ...]
-    """Every candidate so far, without its texts."""
+    history: tuple[Row, ...]
+    """Every candidate so far without its texts: the fields of an Attempt, in order."""
     experience_ids: tuple[str, ...]
     """E: the ledger; which items of the store exist for this run."""
     strategies: tuple[Strategy, ...]
@@ -82,7 +82,7 @@ class Update(TypedDict, total=False):
     problem: Any
     iteration: int
     modes: tuple[Mode, ...]
-    history: tuple[Attempt, ...]
+    history: tuple[Row, ...]
     experience_ids: tuple[str, ...]
     strategies: tuple[Strategy, ...]
     bank_usage: dict[str, Usage]
@@ -121,7 +121,7 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
     if not rollouts:
         return {"bank_usage": {"experience": Usage()}}
     bank, problem, t = open_bank(settings.memory_folder), state["problem"], state["iteration"]
-    model, prompts = _model("experience", state, settings), Prompts(settings.prompts_folder)
+    model, prompts = _model("experience", state, settings), Prompts.of(settings)
     known = await bank.retrieve(problem.question, ids, settings.experience_tokens)
     try:
         reply = await experience.extract(model, prompts, problem, rollouts, known)
@@ -140,7 +140,7 @@ async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:
     rollouts = shown(progress.current(state), settings.rollouts_tokens)
     if not rollouts:
         return {"bank_usage": {"guideline": Usage()}}
-    model, prompts = _model("guideline", state, settings), Prompts(settings.prompts_folder)
+    model, prompts = _model("guideline", state, settings), Prompts.of(settings)
     seen, t = listed(known, settings.guideline_tokens), state["iteration"]
     try:
         reply = await guideline.name_strategies(model, prompts, state["problem"], rollouts, seen)

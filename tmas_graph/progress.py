@@ -13,6 +13,7 @@ from tmas_graph.settings import Settings
 from tmas_graph.state import (
     Attempt,
     Mode,
+    Outcome,
     Problem,
     Result,
     Rollout,
@@ -25,11 +26,15 @@ State = Mapping[str, Any]
 """The graph's state, read only; graph.py says what each channel holds."""
 
 
+Row = tuple[int, int, Mode, Outcome, str | None, float | None]
+"""The fields of an Attempt: what a checkpoint holds of it."""
+
+
 class Closed(TypedDict):
     """What changes in the graph's state when an iteration ends."""
 
     iteration: int
-    history: tuple[Attempt, ...]
+    history: tuple[Row, ...]
     usage: Usage
     leader: Rollout | None
 
@@ -65,6 +70,11 @@ def current(state: State) -> tuple[Rollout, ...]:
     return tuple(r for r in state.get("rollouts", ()) if r.iteration == state["iteration"])
 
 
+def attempts(state: State) -> tuple[Attempt, ...]:
+    """Every candidate so far, in order."""
+    return tuple(Attempt(*row) for row in state.get("history", ()))
+
+
 def total_failure(state: State) -> str:
     """Why the iteration can't go on, if endpoints failed and no candidate came through."""
     rollouts = current(state)
@@ -81,13 +91,15 @@ def total_failure(state: State) -> str:
 def closed(state: State) -> Closed:
     """The state's changes when its iteration ends, all but whether to stop."""
     rollouts, problem = current(state), state["problem"]
-    history = (*state.get("history", ()), *map(_attempt, rollouts))
+    history = (*state.get("history", ()), *map(_row, rollouts))
     spent = sum((r.usage for r in rollouts), state.get("usage") or Usage())
     return {
         "iteration": state["iteration"] + 1,
         "history": history,
         "usage": sum((state.get("bank_usage") or {}).values(), spent),
-        "leader": _leader(problem, history, [state.get("leader"), *rollouts]),
+        "leader": _leader(
+            problem, attempts({"history": history}), [state.get("leader"), *rollouts]
+        ),
     }
 
 
@@ -105,8 +117,7 @@ def stop_reason(state: State, settings: Settings) -> Stop | None:
 
 def result(state: State) -> Result:
     """The answer with the best evidence over all iterations."""
-    leader, history = state.get("leader"), state.get("history", ())
-    choice = choose(history)
+    leader, choice = state.get("leader"), choose(attempts(state))
     proof = state["problem"].kind == "proof"
     score = leader.score if leader else None
     return Result(
@@ -122,7 +133,7 @@ def result(state: State) -> Result:
 
 def standing(state: State, stop: Stop | None) -> dict[str, Any]:
     """The event that ends an iteration: who leads, and what was spent."""
-    choice, leader = choose(state["history"]), state["leader"]
+    choice, leader = choose(attempts(state)), state["leader"]
     return {
         "event": "standing",
         "iteration": state["iteration"] - 1,
@@ -146,15 +157,9 @@ def _draw(seed: int, problem_id: str, iteration: int, index: int) -> float:
     return random.Random(int(name, 16)).random()
 
 
-def _attempt(rollout: Rollout) -> Attempt:
-    return Attempt(
-        rollout.iteration,
-        rollout.index,
-        rollout.mode,
-        rollout.outcome,
-        rollout.answer,
-        rollout.score,
-    )
+def _row(rollout: Rollout) -> Row:
+    r = rollout
+    return r.iteration, r.index, r.mode, r.outcome, r.answer, r.score
 
 
 def _leader(
@@ -174,13 +179,13 @@ def _evidence(rollout: Rollout) -> tuple[float, int, int]:
 
 
 def _confident(state: State, settings: Settings) -> bool:
-    done = state["iteration"]
+    done, history = state["iteration"], attempts(state)
     window = range(done - settings.early_stop_iterations, done)
     if window.start < 0:
         return False
     if state["problem"].kind == "proof":
-        return all(_proof_holds(state["history"], t, settings) for t in window)
-    choices = [choose(a for a in state["history"] if a.iteration <= t) for t in window]
+        return all(_proof_holds(history, t, settings) for t in window)
+    choices = [choose(a for a in history if a.iteration <= t) for t in window]
     return all(
         choice.share >= settings.early_stop_share
         and (choice.score or 0.0) >= settings.early_stop_score

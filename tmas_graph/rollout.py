@@ -98,7 +98,7 @@ async def verify(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpda
     """Check the candidate M times, each check on its own."""
     settings, candidate = settings_of(runtime), _candidate(state)
     model = model_of("verification", settings, state["problem"], candidate)
-    passes, prompts = settings.verifications, Prompts(settings.prompts_folder)
+    passes, prompts = settings.verifications, Prompts.of(settings)
     try:
         replies = await verification.verify(
             model, prompts, state["problem"], candidate.solution, passes=passes
@@ -114,7 +114,7 @@ async def summarise(state: RolloutState, runtime: Runtime[Settings]) -> RolloutU
     """Condense the checks into one short text."""
     settings, candidate = settings_of(runtime), _candidate(state)
     model = model_of("summary", settings, state["problem"], candidate)
-    prompts, checks = Prompts(settings.prompts_folder), candidate.verifications
+    prompts, checks = Prompts.of(settings), candidate.verifications
     try:
         reply = await summary.summarise(
             model, prompts, state["problem"], candidate.solution, checks
@@ -200,7 +200,7 @@ async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> R
     runtime.stream_writer(event("started", candidate))
     model = model_of("solution", settings, state["problem"], candidate)
     try:
-        reply = await ask(model, Prompts(settings.prompts_folder), state["problem"])
+        reply = await ask(model, Prompts.of(settings), state["problem"])
     except CallError as error:
         return _update(runtime, _failed(candidate, "solution", error))
     return _update(runtime, solution.written(candidate, reply, state["problem"]))

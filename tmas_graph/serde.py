@@ -6,9 +6,9 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Checkpointer
 
-from tmas_graph.state import Attempt, Problem, Result, Rollout, Strategy, Usage, Verification
+from tmas_graph.state import Problem, Result, Rollout, Strategy, Usage, Verification
 
-STORED = (Attempt, Problem, Result, Rollout, Strategy, Usage, Verification)
+STORED = (Problem, Result, Rollout, Strategy, Usage, Verification)
 _NAMES = [(kind.__module__, kind.__name__) for kind in STORED]
 
 

@@ -2,14 +2,17 @@
 
 import difflib
 import json
-from typing import Any, Literal, Self, get_args
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, get_args
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
 from pydantic.json_schema import SkipJsonSchema
 
 from tmas_graph.errors import SettingsError
 
 Role = Literal["solution", "verification", "summary", "experience", "guideline"]
+PromptSet = Literal["standard", "small"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
@@ -17,10 +20,20 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
+def _url(text: str) -> str:
+    parts = urlsplit(text)  # with a ValueError that says what is wrong, as `port` has
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError("it is no URL like http://127.0.0.1:8000/v1")
+    return text
+
+
+Url = Annotated[str, AfterValidator(_url)]
+
+
 class Endpoint(_Frozen):
     """Where a model is, and how it is sampled."""
 
-    base_url: str | None = None
+    base_url: Url | None = None
     """OpenAI-compatible server, for example http://127.0.0.1:8000/v1; none: a small local model."""
     model: str | None = None
     """Name of the served model; none: the only one that the server lists."""
@@ -59,7 +72,7 @@ class Endpoint(_Frozen):
 class Override(_Frozen):
     """What one role does differently; a field that isn't set is as for all roles."""
 
-    base_url: str | None = None
+    base_url: Url | None = None
     """OpenAI-compatible server of this role."""
     model: str | None = None
     """Name of the served model."""
@@ -139,6 +152,8 @@ class Settings(Endpoint):
     """Chroma folder of the experience bank; none: in memory, or beside the thread's state."""
     prompts_folder: str | None = None
     """Folder of templates that replace the shipped ones of the same name."""
+    prompt_set: PromptSet = "standard"
+    """`small`: short prompts with worked examples, for models of less than about a billion."""
     roles: Roles = Roles()
     """Other endpoints, models or sampling for single agents."""
 
@@ -152,8 +167,8 @@ class Settings(Endpoint):
         return cls.checked({**preset_values(name), **changes})
 
     @classmethod
-    def checked(cls, values: dict[str, Any]) -> Self:
-        """Settings from plain values.
+    def checked(cls, values: dict[str, Any], origins: Mapping[str, str] | None = None) -> Self:
+        """Settings from plain values; `origins` says by dotted name where each came from.
 
         Raises:
             SettingsError: a setting doesn't exist or is out of range, in one line.
@@ -161,7 +176,7 @@ class Settings(Endpoint):
         try:
             return cls.model_validate(values)
         except ValidationError as error:
-            raise SettingsError(explain(error, cls)) from None
+            raise SettingsError(explain(error, cls, origins or {})) from None
 
     def endpoint(self, role: Role) -> Endpoint:
         """The endpoint of `role`: what holds for all, with what this role does differently."""
@@ -172,6 +187,9 @@ class Settings(Endpoint):
             shared["api_key"] = None  # a key never goes to another server than its own
         return Endpoint(**{**shared, **own})
 
+
+_SCORED = r'''root ::= [^\\]{0,120} "\\boxed{" ("1" | "0.5" | "0") "}"'''
+"""Makes llama.cpp end every check with a score, which its smallest models forget."""
 
 PRESETS: dict[str, dict[str, Any]] = {
     "fast": {},
@@ -189,17 +207,30 @@ PRESETS: dict[str, dict[str, Any]] = {
     "local": {
         "candidates": 3,
         "verifications": 3,
-        "iterations": 2,
+        "iterations": 3,
         "epsilon": 0.34,
         "mode_draws": "stratified",
-        "max_tokens": 320,
-        "rollouts_tokens": 900,
-        "experience_tokens": 200,
-        "guideline_tokens": 200,
+        "early_stop": False,
+        "max_tokens": 96,
+        "rollouts_tokens": 300,
+        "experience_tokens": 120,
+        "guideline_tokens": 120,
         "concurrency": 4,
+        "prompt_set": "small",
+        "roles": {
+            "verification": {
+                "temperature": 0.3,
+                "max_tokens": 80,
+                "extra_body": {"grammar": _SCORED},
+            },
+            "summary": {"temperature": 0.3},
+        },
     },
 }
-"""What each preset changes from the defaults. `paper` is N 8, M 8, T 20, ε 0.2, no early stop."""
+"""What each preset changes from the defaults.
+
+`paper`: N 8, M 8, T 20, ε 0.2, no early stop. `local`: made for the small local model.
+"""
 
 
 def preset_values(name: str) -> dict[str, Any]:
@@ -208,9 +239,9 @@ def preset_values(name: str) -> dict[str, Any]:
     Raises:
         SettingsError: no such preset.
     """
-    if name not in PRESETS:
+    if not isinstance(name, str) or name not in PRESETS:
         raise SettingsError(
-            f"preset: there is no {name!r}{near(name, PRESETS)}. "
+            f"preset: there is no {name!r}{near(str(name), PRESETS)}. "
             f"The presets are {', '.join(PRESETS)}."
         )
     return PRESETS[name]
@@ -222,16 +253,18 @@ def near(word: str, known: Any) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def explain(error: ValidationError, model: type[BaseModel]) -> str:
+def explain(error: ValidationError, model: type[BaseModel], origins: Mapping[str, str]) -> str:
     """The first fault that pydantic found, as one line that says what to do."""
     fault = error.errors(include_url=False, include_input=False)[0]
     path = [str(part) for part in fault["loc"]]
     name = ".".join(path)
+    where = origins.get(name, "settings")
     if fault["type"] == "extra_forbidden":
         known = _fields_at(model, path[:-1])
         hint = near(path[-1], known) or f"; known here: {', '.join(sorted(known))}"
-        return f"settings: there is no {name!r}{hint}. `tmas settings` lists them all."
-    return f"settings: {name}: {fault['msg'].lower()}{_seen(error, path)}. Change it."
+        return f"{where}: there is no {name!r}{hint}. `tmas settings` lists them all."
+    what = fault["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    return f"{where}: {name}: {what}{_seen(error, path)}. Change it."
 
 
 def _fields_at(model: type[BaseModel], path: list[str]) -> list[str]:

@@ -106,7 +106,10 @@ class Rollout:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What stays of a rollout for good: enough to vote, too little to make checkpoints grow."""
+    """What stays of a rollout for good: enough to vote, too little to make checkpoints grow.
+
+    In the graph's state it is a plain tuple: with its names it would take three times the space.
+    """
 
     iteration: int
     index: int

@@ -10,7 +10,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,16 +20,18 @@ import aiosqlite
 from filelock import FileLock, Timeout
 from langchain_core.runnables import RunnableConfig
 
-from tmas_graph.checkpoints import GroupingSqliteSaver
+from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadChanged, ThreadError
 from tmas_graph.graph import GRAPH_VERSION, build_graph
+from tmas_graph.memory.experience_bank import open_bank
 from tmas_graph.progress import stop_reason
 from tmas_graph.prompts import Prompts
 from tmas_graph.running import OnEvent, follow
-from tmas_graph.serde import serializer
+from tmas_graph.serde import STORED
 from tmas_graph.settings import ROLES, Settings, near
 from tmas_graph.state import Problem, Result
 
+_DATABASE = "tmas.sqlite"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS tmas_threads (
     id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL, version INTEGER NOT NULL,
@@ -65,7 +67,11 @@ class ThreadStore:
         """Keep threads in `folder` and its open database."""
         self.folder = folder
         self._db = connection
-        self.saver = GroupingSqliteSaver(connection, serde=serializer())
+        self.saver = GroupingSqliteSaver(
+            connection,
+            folder / _DATABASE,
+            serde=ZippingSerializer(allowed_msgpack_modules=STORED),
+        )
 
     async def create(
         self, problem: Problem, settings: Settings, models: Mapping[str, str]
@@ -76,10 +82,8 @@ class ThreadStore:
         if settings.memory_folder is None:
             place = str((self.folder / "memory" / name).resolve())
             settings = settings.model_copy(update={"memory_folder": place})
-        hashes = Prompts(settings.prompts_folder).hashes()
-        record = Record(
-            name, problem, settings, hashes, models, GRAPH_VERSION, "stopped", "", now, now
-        )
+        record = Record(name, problem, settings, {}, models, 0, "stopped", "", now, now)
+        record = made_with(record, settings, models)
         await self._save(record)
         return record
 
@@ -125,24 +129,29 @@ class ThreadStore:
             ThreadBusy: another process works on it.
             AllCandidatesFailed: no candidate of an iteration came through; run it again later.
             CallError: a bank's agent got no reply; run it again later.
+            StorageError: the database or the memory can't be written (the disk is full, say).
         """
         with self._owned(record.id):
-            await self._save(replace(record, status="running", cause=""))
             try:
+                await self._save(replace(record, status="running", cause=""))
+                await open_bank(record.settings.memory_folder).open()
                 result = await self._advance(record, on_event)
+                await self._save(replace(record, status="done", cause=""))
             except BaseException as error:
-                await self._save(replace(record, status="stopped", cause=_cause(error)))
+                with suppress(sqlite3.Error):
+                    await self._save(replace(record, status="stopped", cause=_cause(error)))
+                if isinstance(error, sqlite3.Error):
+                    raise _unusable(self.folder, error) from error
                 raise
-            await self._save(replace(record, status="done", cause=""))
             return result
 
     async def _advance(self, record: Record, on_event: OnEvent | None) -> Result:
         graph, config = build_graph(self.saver), _config(record.id)
         found = await graph.aget_state(config)
         given: Any = None
-        if "iteration" not in found.values:  # not even planned: no call was made
+        if found.created_at is None:
             given = {"problem": record.problem}
-        elif not found.next:
+        elif not found.tasks:  # `next` is empty, too, for tasks whose writes alone were stored
             if stop_reason(found.values, record.settings):
                 result: Result = found.values["result"]
                 return result
@@ -198,15 +207,13 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
     place = Path(folder)
     try:
         await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
-        connection = await aiosqlite.connect(place / "tmas.sqlite", timeout=60)
+        connection = await aiosqlite.connect(place / _DATABASE, timeout=60)
     except (OSError, sqlite3.Error) as error:
         raise _unusable(place, error) from error
     try:
         store = ThreadStore(place, connection)
         try:
             await store.saver.setup()
-            # With a write-ahead log, NORMAL loses nothing to a killed process.
-            await connection.execute("PRAGMA synchronous=NORMAL")
             await connection.execute(_TABLE)
             await connection.commit()
         except sqlite3.Error as error:
@@ -214,7 +221,7 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
         try:
             yield store
         finally:
-            await store.saver.drain()
+            await store.saver.aclose()
     finally:
         await connection.close()
 
@@ -224,7 +231,7 @@ def differences(record: Record, settings: Settings, models: Mapping[str, str]) -
     changes = []
     if record.version != GRAPH_VERSION:
         changes.append(f"the graph's version ({record.version} → {GRAPH_VERSION})")
-    hashes = Prompts(settings.prompts_folder).hashes()
+    hashes = Prompts.of(settings).hashes()
     changed = sorted(n for n in hashes if hashes[n] != record.prompts.get(n))
     if changed:
         changes.append(f"the prompts {', '.join(changed)}")
@@ -237,6 +244,12 @@ def differences(record: Record, settings: Settings, models: Mapping[str, str]) -
     old, new = record.settings.model_dump(), settings.model_dump()
     changes += [f"{n} ({old[n]} → {new[n]})" for n in new if n not in more and old[n] != new[n]]
     return changes
+
+
+def made_with(record: Record, settings: Settings, models: Mapping[str, str]) -> Record:
+    """`record` as one that goes on with these settings, models and today's prompts."""
+    hashes = Prompts.of(settings).hashes()
+    return replace(record, settings=settings, models=models, prompts=hashes, version=GRAPH_VERSION)
 
 
 def refuse_changes(record: Record, changes: list[str]) -> None:

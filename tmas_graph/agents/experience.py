@@ -11,12 +11,15 @@ from tmas_graph.state import Problem, Rollout
 
 MOST_ITEMS = 16
 """Items taken from one reply."""
+_KINDS = "conclusion|technique|pitfall"
 _LINE = re.compile(
-    r"^\s*(?:[-*•+]|\d+[.)])?\s*\**"
-    r"(?:\[\s*(?P<boxed>conclusion|technique|pitfall)\s*\]|(?P<bare>conclusion|technique|pitfall)\s*:)"
-    r"\**\s*:?\s*(?P<text>.+?)\s*$",
+    r"^\s*+(?:[-*•+]|\d+[.)])?\s*+[*_`]*+"
+    rf"(?:\\?[\[(]\s*+(?P<boxed>{_KINDS})s?\s*+\\?[\])][*_`]*+(?:\s*+:)?"
+    rf"|(?P<bare>{_KINDS})[*_`]*+\s*+:)"
+    r"[*_`]*+\s*+(?P<text>\S.*)$",
     re.IGNORECASE,
 )
+_NOTHING = {"none", "n/a", "nothing new", "nothing"}
 _LONGEST_ITEM = 2000
 
 
@@ -42,13 +45,10 @@ async def extract(
 
 def parse(reply: Reply) -> tuple[Item, ...]:
     """The items of a reply, one a line, byte for byte; the last line of a cut reply is dropped."""
-    lines = reply.text.splitlines()
-    if reply.finish_reason == "length":
-        lines = lines[:-1]
     items: dict[str, Item] = {}
-    for line in lines:
-        if (found := _LINE.match(line)) and len(found["text"]) <= _LONGEST_ITEM:
-            kind = (found["boxed"] or found["bare"]).lower()
-            item = Item(cast(ItemKind, kind), found["text"])
+    for found in filter(None, map(_LINE.match, reply.lines)):
+        kind, text = (found["boxed"] or found["bare"]).lower(), found["text"].rstrip()
+        if len(text) <= _LONGEST_ITEM and text.rstrip(".").lower() not in _NOTHING:
+            item = Item(cast(ItemKind, kind), text)
             items.setdefault(item.id, item)
     return tuple(items.values())[:MOST_ITEMS]

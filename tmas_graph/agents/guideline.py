@@ -9,7 +9,10 @@ from tmas_graph.state import Problem, Rollout, Strategy
 
 MOST_STRATEGIES = 16
 """Strategies taken from one reply."""
-_LINE = re.compile(r"^\s*(?:[-*•+]|\d+[.)])\s*(.+?)\s*[:–—]\**\s+(.+?)\s*$")
+_LINE = re.compile(
+    r"^\s*+(?:[-*•+]\s|\d+[.)]|(?=\*\*))\s*+[*_]*+(?:NAME\s*+:)?[*_]*+\s*+"
+    r"(?P<name>\S.{,199}?)(?:[*_]{,4}\s?[:–—][*_]*+|\s-)\s++(?P<essence>\S.*)$"
+)
 _LONGEST_NAME = 120
 _LONGEST_ESSENCE = 1000
 
@@ -35,14 +38,11 @@ async def name_strategies(
 
 def parse(reply: Reply, iteration: int) -> tuple[Strategy, ...]:
     """The strategies of a reply, one a line; the last line of a cut reply is dropped."""
-    lines = reply.text.splitlines()
-    if reply.finish_reason == "length":
-        lines = lines[:-1]
-    found = [match for line in lines if (match := _LINE.match(line))]
     strategies = [
         Strategy(name, essence, (iteration,))
-        for match in found
-        if (name := match.group(1).strip("*_ []")) and (essence := match.group(2))
+        for found in filter(None, map(_LINE.match, reply.lines))
+        if (name := found["name"].strip("*_ []")) and (essence := found["essence"].strip())
         if len(name) <= _LONGEST_NAME and len(essence) <= _LONGEST_ESSENCE
+        if name.upper() != "NONE"
     ]
     return tuple(strategies[:MOST_STRATEGIES])

@@ -38,7 +38,7 @@ async def explore(
 def written(candidate: Rollout, reply: Reply, problem: Problem) -> Rollout:
     """`candidate` with what `reply` gives it: a solution, or the reason why it is none."""
     spent = candidate.usage + reply.usage
-    if reply.finish_reason == "length":
+    if reply.cut:
         return replace(candidate, outcome="truncated", usage=spent)
     if not reply.whole:
         return replace(candidate, outcome="empty", cause=reply.finish_reason, usage=spent)

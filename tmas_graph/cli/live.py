@@ -1,6 +1,7 @@
 """The view of a run: iterations, candidates, scores, answers, banks and spend, as they happen."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -128,9 +129,10 @@ class PlainView(View):
 class LiveView(View):
     """A picture of the run that is drawn anew as it changes."""
 
-    def __init__(self, console: Console) -> None:
-        """Draw on `console`."""
+    def __init__(self, console: Console, seconds: Callable[[], float] | None = None) -> None:
+        """Draw on `console`; `seconds` says how long the run takes so far."""
         super().__init__()
+        self._seconds = seconds or (lambda: time.monotonic() - self._since)
         self._live = Live(
             console=console, get_renderable=self.picture, refresh_per_second=8, transient=False
         )
@@ -156,8 +158,7 @@ class LiveView(View):
         question = " ".join(self.record.problem.question.split())
         head = Text(question[:400], style="bold", overflow="fold")
         sub = Text(headline(self.record.settings), style="dim")
-        seconds = time.monotonic() - self._since
-        foot = Text(f"{_spend(*self.spent())} · {seconds:.0f} s", style="dim")
+        foot = Text(f"{_spend(*self.spent())} · {self._seconds():.0f} s", style="dim")
         parts: list[RenderableType] = [head, sub, self._iterations(), self._candidates(), foot]
         return Panel(Group(*parts), title=f"TMAS · {self.record.id}", title_align="left")
 

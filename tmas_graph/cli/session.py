@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,20 @@ from rich.text import Text
 
 from tmas_graph.cli.live import LiveView, PlainView, View, report
 from tmas_graph.cli.models import progress_bar
+from tmas_graph.configuration import flat, nested
 from tmas_graph.errors import TmasError
 from tmas_graph.models import local, pool
 from tmas_graph.running import run_blocking
 from tmas_graph.settings import ROLES, Settings
 from tmas_graph.state import Problem, Result
-from tmas_graph.threads import Record, ThreadStore, differences, open_threads, refuse_changes
+from tmas_graph.threads import (
+    Record,
+    ThreadStore,
+    differences,
+    made_with,
+    open_threads,
+    refuse_changes,
+)
 
 DEMONSTRATION = (
     "This local model is a demonstration: it shows every step of the method, and its answers "
@@ -56,7 +64,7 @@ def go_on(
         models = await pool.check(settings)
         if not accept_changes:
             refuse_changes(record, differences(record, settings, models))
-        return replace(record, settings=settings, models=models)
+        return made_with(record, settings, models)
 
     _run(home, prepare, keys, as_json=as_json)
 
@@ -67,14 +75,8 @@ def changed(settings: Settings, changes: dict[str, Any]) -> Settings:
     Raises:
         SettingsError: one doesn't exist or is out of range.
     """
-    values = settings.model_dump(mode="json")
-    for name, value in changes.items():
-        *path, last = name.split(".")
-        place: Any = values
-        for part in path:
-            place = place.setdefault(part, {}) if isinstance(place, dict) else {}
-        place[last] = value
-    return Settings.checked(values)
+    values = {**flat(settings.model_dump(mode="json")), **flat(changes)}
+    return Settings.checked(nested(values), dict.fromkeys(flat(changes), "command line"))
 
 
 def with_keys(settings: Settings, keys: Settings) -> Settings:
@@ -85,7 +87,7 @@ def with_keys(settings: Settings, keys: Settings) -> Settings:
             update={"api_key": getattr(keys.roles, role).api_key}
         )
         for role in ROLES
-        if getattr(keys.roles, role).base_url in (None, getattr(settings.roles, role).base_url)
+        if keys.endpoint(role).base_url in (None, settings.endpoint(role).base_url)
     }
     update: dict[str, Any] = {"roles": settings.roles.model_copy(update=roles)}
     if ours:

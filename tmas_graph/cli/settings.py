@@ -44,7 +44,7 @@ def shown(settings: object, name: str) -> object:
     """The value of the setting with this dotted name; of a key only whether it is set."""
     value = settings
     for part in name.split("."):
-        value = getattr(value, part)
+        value = value[part] if isinstance(value, dict) else getattr(value, part)
     if name.endswith("api_key"):
         return "(set)" if value else None
     return value

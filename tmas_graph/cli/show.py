@@ -29,6 +29,7 @@ def show(
 async def _story(folder: Path, name: str) -> dict[str, Any]:
     from tmas_graph.cli.threads import status_of
     from tmas_graph.memory.experience_bank import open_bank
+    from tmas_graph.progress import attempts
     from tmas_graph.threads import open_threads
 
     async with open_threads(folder) as store:
@@ -44,7 +45,7 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         "problem": asdict(record.problem),
         "settings": record.settings.model_dump(mode="json"),
         "models": dict(record.models),
-        "attempts": [asdict(a) for a in values.get("history", ())],
+        "attempts": [asdict(a) for a in attempts(values)],
         "rollouts": [asdict(r) for r in values.get("rollouts", ())],
         "experience": [asdict(item) for item in items],
         "strategies": [asdict(s) for s in values.get("strategies", ())],

@@ -86,17 +86,20 @@ def question_of(argument: str) -> str:
 
 
 def _read(argument: str) -> str:
+    path = Path(argument)
     try:
-        path = Path(argument)
         if path.is_file():
             return path.read_text(encoding="utf-8")
-        looks_like_a_file = path.suffix in _TEXT_SUFFIXES and not any(map(str.isspace, argument))
-        if path.is_dir() or looks_like_a_file:
-            raise ProblemError(f"problem: there is no file {argument}. Check the path.")
+        folder = path.is_dir()
     except UnicodeDecodeError as error:
-        raise ProblemError(f"problem: {argument} is no UTF-8 text ({error.reason}).") from None
+        raise ProblemError(
+            f"problem: {argument} is no UTF-8 text ({error.reason}). Save it as UTF-8."
+        ) from None
     except PermissionError:
         raise ProblemError(f"problem: {argument} may not be read. Check its rights.") from None
     except (OSError, ValueError):
-        pass  # too long or too odd for a path: it is the problem itself
+        return argument  # too long or too odd for a path: it is the problem itself
+    looks_like_a_file = path.suffix in _TEXT_SUFFIXES and not any(map(str.isspace, argument))
+    if argument.strip() and (folder or looks_like_a_file):
+        raise ProblemError(f"problem: there is no file {argument}. Check the path.")
     return argument

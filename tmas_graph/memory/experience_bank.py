@@ -46,6 +46,16 @@ class ExperienceBank:
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tmas-chroma")
         self._collection: Any = None
 
+    async def open(self) -> None:
+        """Open the store now, and load what it needs, instead of when it is first used.
+
+        Loading takes a second in which replies that come in are stored late.
+
+        Raises:
+            StorageError: the folder can't be used.
+        """
+        await self._run(lambda: self._nearest("", ["none"]))
+
     async def write(self, items: Sequence[Item], *, problem: str, iteration: int) -> None:
         """Store `items`; a repeated write changes nothing.
 
@@ -57,18 +67,31 @@ class ExperienceBank:
 
     async def read(self, ids: Sequence[str]) -> list[Item]:
         """The stored ones of `ids`, in that order."""
-        found = await self._run(lambda: self._read(ids)) if ids else {}
-        return [found[i] for i in ids if i in found]
+        distinct = list(dict.fromkeys(ids))
+        found = await self._run(lambda: self._read(distinct)) if ids else {}
+        return [found[i] for i in distinct if i in found]
 
     async def retrieve(self, query: str, ids: Sequence[str], tokens: int) -> list[Item]:
         """The items of `ids` nearest to `query`, nearest first, within about `tokens`."""
         if not ids:
             return []
-        nearest = await self._run(lambda: self._nearest(query, ids))
+        distinct = list(dict.fromkeys(ids))
+        nearest = await self._run(lambda: self._nearest(query, distinct))
         return nearest[: within((item.text for item in nearest), tokens)]
 
     async def _run(self, work: Callable[[], _T]) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._worker, work)
+        return await asyncio.get_running_loop().run_in_executor(self._worker, self._guarded, work)
+
+    def _guarded(self, work: Callable[[], _T]) -> _T:
+        from chromadb.errors import ChromaError  # noqa: PLC0415  (takes a second to load)
+
+        try:
+            return work()
+        except (ChromaError, OSError, ValueError) as error:
+            raise StorageError(
+                f"memory: {self._folder or 'the store in memory'} can't be used ({error}). "
+                "Set memory_folder to a writable folder."
+            ) from error
 
     def _write(self, items: Sequence[Item], problem: str, iteration: int) -> None:
         distinct = list({item.id: item for item in items}.values())
@@ -88,10 +111,11 @@ class ExperienceBank:
     def _nearest(self, query: str, ids: Sequence[str]) -> list[Item]:
         # A query for an id that isn't there fails, so ask first which ones are.
         known = self._open().get(ids=list(ids), include=[])["ids"]
+        vectors = embed([query])
         if not known:
             return []
         found = self._open().query(
-            query_embeddings=embed([query]),
+            query_embeddings=vectors,
             ids=known,
             n_results=len(known),
             include=["documents", "metadatas", "distances"],
@@ -139,16 +163,11 @@ def _collection(folder: str | None) -> Any:
     from chromadb.config import Settings  # noqa: PLC0415
 
     quiet = Settings(anonymized_telemetry=False)
-    try:
-        if folder is None:
-            client = chromadb.EphemeralClient(settings=quiet)
-        else:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            client = chromadb.PersistentClient(path=folder, settings=quiet)
-    except (OSError, ValueError) as error:
-        raise StorageError(
-            f"memory: {folder} can't be used ({error}). Set memory_folder to a writable folder."
-        ) from error
+    if folder is None:
+        client = chromadb.EphemeralClient(settings=quiet)
+    else:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        client = chromadb.PersistentClient(path=folder, settings=quiet)
     # Without a function of its own Chroma would download a model; all vectors are given here.
     return client.get_or_create_collection(
         _COLLECTION, embedding_function=None, configuration={"hnsw": {"space": "cosine"}}

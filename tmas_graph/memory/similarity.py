@@ -2,9 +2,12 @@
 
 import re
 
-_TOKEN = re.compile(r"\\[a-zA-Z]+|[^\W\d_]+|\d+(?:\.\d+)?|[-+=<>≤≥≠^_*/!]")
+_TOKEN = re.compile(r"\\[a-zA-Z]+|[^\W\d_]+|\d+(?:\.\d+)?|[-+=<>≤≥≠^_*/!∈∉⊂⊆|]")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_OPERATOR = re.compile(r"[-+=<>≤≥≠^_*/!]|\\(?:le|ge|ne|leq|geq|neq|lt|gt|pm|mp|equiv|approx)\b")
+_OPERATOR = re.compile(
+    r"[-+=<>≤≥≠^_*/!∈∉⊂⊆|]|"
+    r"\\(?:le|ge|ne|leq|geq|neq|lt|gt|pm|mp|equiv|approx|in|notin|subset|subseteq|mid|nmid)\b"
+)
 _DECISIVE = {
     "not", "no", "never", "non", "cannot", "without", "neither", "nor", "false", "fails",
     "even", "odd", "all", "every", "some", "any", "each", "none", "exists", "only", "unless",
@@ -16,7 +19,8 @@ _DECISIVE = {
 
 def tokens_of(text: str) -> list[str]:
     """Words, numbers, LaTeX commands and operators of `text`; single letters keep their case."""
-    return [t if len(t) == 1 else t.lower() for t in _TOKEN.findall(text.replace("n't", " not"))]
+    plain = text.replace("n't", " not").replace("−", "-")
+    return [t if len(t) == 1 else t.lower() for t in _TOKEN.findall(plain)]
 
 
 def jaccard(one: str, other: str) -> float:
@@ -29,8 +33,9 @@ def jaccard(one: str, other: str) -> float:
 def same_statement(one: str, other: str, *, threshold: float = 0.75) -> bool:
     """Whether two statements differ in wording only.
 
-    However alike they look, they don't merge unless numbers, operators, variables, negations and
-    quantifiers agree: "x = 3" is not "x = 4", "is" not "is not", "n even" not "n odd".
+    However alike they look, they don't merge unless numbers, variables, negations, quantifiers,
+    and operators with what stands beside them agree: "x = 3" is not "x = 4", "a < b" not "b < a",
+    "is" not "is not", "n even" not "n odd".
     """
     if _plain(one) == _plain(other):
         return True
@@ -38,14 +43,15 @@ def same_statement(one: str, other: str, *, threshold: float = 0.75) -> bool:
 
 
 def _plain(text: str) -> str:
-    return " ".join(text.lower().replace("$", "").split()).rstrip(".")
+    return " ".join(text.replace("$", "").split()).rstrip(".")
 
 
-def _decisive(text: str) -> tuple[list[str], list[str], list[str], list[str]]:
-    tokens = tokens_of(text)
-    return (
-        sorted(_NUMBER.findall(text)),
-        sorted(_OPERATOR.findall(text)),
-        sorted(t for t in tokens if t in _DECISIVE),
-        sorted(t for t in tokens if len(t) == 1 and t.isalpha()),
-    )
+def _decisive(text: str) -> list[str]:
+    tokens = ["", *tokens_of(text), ""]
+    single = [
+        t for t in tokens if t in _DECISIVE or _NUMBER.fullmatch(t) or (len(t) == 1 and t.isalpha())
+    ]
+    operations = [
+        " ".join(tokens[i - 1 : i + 2]) for i, t in enumerate(tokens) if _OPERATOR.fullmatch(t)
+    ]
+    return sorted(single + operations)

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 import random
 from typing import Any
 
@@ -21,6 +22,8 @@ from tmas_graph.state import Usage
 log = logging.getLogger(__name__)
 _BUSY = {408, 409, 429}
 _LONGEST_WAIT = 60.0
+_MALFORMED = (ValueError, TypeError, AttributeError, LookupError)
+"""What openai and langchain raise where an answer isn't in the form they expect."""
 
 
 class ThinkingChatOpenAI(ChatOpenAI):
@@ -50,13 +53,15 @@ class EndpointClient:
         self.takes_n = endpoint.multiple_replies
         """Whether one request may ask for several replies; found out as calls are made."""
         self._name = endpoint.model
+        self._chat: ThinkingChatOpenAI | None = None
         self._limit = asyncio.Semaphore(endpoint.concurrency)
+        self._timeout = httpx2.Timeout(endpoint.timeout_seconds, connect=30.0)
         self._http = openai.DefaultAioHttpClient(
             limits=httpx2.Limits(
                 max_connections=endpoint.concurrency,
                 max_keepalive_connections=endpoint.concurrency,
             ),
-            timeout=httpx2.Timeout(endpoint.timeout_seconds, connect=30.0),
+            timeout=self._timeout,
         )
 
     async def __call__(
@@ -95,12 +100,16 @@ class EndpointClient:
         )
         try:
             page = await client.models.list(timeout=30)
+            return [model.id for model in page.data]
+        except openai.NotFoundError:
+            return []
         except openai.OpenAIError as error:
             failure, _ = await self._judge(error, 1)
             if isinstance(failure, RequestRefused) and failure.status not in (401, 403):
                 return []
             raise failure from error
-        return [model.id for model in page.data]
+        except _MALFORMED:
+            return []  # another kind of server
 
     async def check(self) -> str:
         """Make sure that the endpoint answers and serves the model; give the model's name.
@@ -122,19 +131,26 @@ class EndpointClient:
 
     async def _request(self, messages: list[Message], n: int, seed: int | None) -> list[Reply]:
         name = self._name or await self.check()
+        self._chat = chat = self._chat or self._chat_with(name)  # costs 50 ms to make
         extra: dict[str, Any] = {"n": n} if n > 1 else {}
         if seed is not None and self.endpoint.send_seed:
             extra["seed"] = seed
         prompt = convert_to_messages([dict(message) for message in messages])
-        result = await self._chat(name).agenerate([prompt], **extra)
+        try:
+            result = await chat.agenerate([prompt], **extra)
+        except _MALFORMED as error:
+            raise self._malformed(_first_line(error)) from error
         spent = _usage((result.llm_output or {}).get("token_usage") or {})
-        return [
+        replies = [
             _reply(generation, spent if i == 0 else Usage())
             for i, generation in enumerate(result.generations[0])
             if isinstance(generation, ChatGeneration)
         ]
+        if not replies:
+            raise self._malformed("it has no choices")
+        return replies
 
-    def _chat(self, name: str) -> ThinkingChatOpenAI:
+    def _chat_with(self, name: str) -> ThinkingChatOpenAI:
         endpoint = self.endpoint
         return ThinkingChatOpenAI(
             model=name,
@@ -145,6 +161,7 @@ class EndpointClient:
             max_tokens=endpoint.max_tokens,
             extra_body=endpoint.extra_body or None,
             http_async_client=self._http,
+            timeout=self._timeout,  # with none given it would wait for ever
             max_retries=0,  # retries have one owner: __call__
             disable_streaming=True,  # streamed, several replies would be mixed into one text
         )
@@ -154,20 +171,22 @@ class EndpointClient:
     ) -> tuple[CallError, float | None]:
         """The error to show for `error`, and the seconds to wait before the next try, if any."""
         where = self.base_url
-        if not isinstance(error, openai.APIStatusError):
-            what = "did not answer in time" if _timed_out(error) else "can't be reached"
-            text = f"{where}: {what} ({_first_line(error)}). Start the server, or set base_url."
+        if isinstance(error, openai.APIConnectionError):
+            text = f"{where}: {_broken(error)}. Start the server, or set base_url."
             return EndpointDown(text), _backoff(attempt)
+        if not isinstance(error, openai.APIStatusError):
+            return self._malformed(_first_line(error)), None
         status, said = error.status_code, _first_line(error)
         if status in _BUSY or status >= 500:
             text = f"{where}: HTTP {status} ({said}). It is busy or broken; try again later."
-            return EndpointDown(text), _retry_after(error) or _backoff(attempt)
+            wait = _retry_after(error)
+            return EndpointDown(text), _backoff(attempt) if wait is None else wait
         if status in (401, 403):
             text = f"{where}: the key is refused (HTTP {status}). Set TMAS_API_KEY."
         elif status == 404:
             return await self._not_found(said), None
         else:
-            text = f"{where}: the request is refused (HTTP {status}): {said}."
+            text = f"{where}: the request is refused (HTTP {status}): {said}. Change the settings."
         return RequestRefused(text, status), None
 
     async def _not_found(self, said: str) -> RequestRefused:
@@ -192,15 +211,28 @@ class EndpointClient:
     def _only(self, names: list[str]) -> str:
         if len(names) == 1:
             return names[0]
-        served = f"it serves {', '.join(names)}" if names else "and the server lists none"
-        raise RequestRefused(f"{self.base_url}: no model is set, {served}. Set model.", 404)
+        if not names:
+            raise RequestRefused(
+                f"{self.base_url}: no model is set, and the server lists none. Set model, and "
+                "check base_url (it ends in /v1).",
+                404,
+            )
+        raise RequestRefused(
+            f"{self.base_url}: no model is set, and it serves {', '.join(names)}. Set model.", 404
+        )
+
+    def _malformed(self, what: str) -> RequestRefused:
+        return RequestRefused(
+            f"{self.base_url}: the reply is not in OpenAI's form ({what[:150]}). Check base_url "
+            "(it ends in /v1)."
+        )
 
 
 def _reply(generation: ChatGeneration, usage: Usage) -> Reply:
     message = generation.message
-    content = message.content if isinstance(message.content, str) else message.text
-    thinking, text = split_thinking(content)
-    kept = message.additional_kwargs.get("thinking") or thinking
+    content = message.content if isinstance(message.content, str) else str(message.text)
+    thinking, text = split_thinking(_storable(content))
+    kept = _storable(message.additional_kwargs.get("thinking") or thinking)
     reason = (generation.generation_info or {}).get("finish_reason") or "stop"
     return Reply(text, kept, reason, usage)
 
@@ -215,20 +247,35 @@ def _usage(tokens: dict[str, Any]) -> Usage:
     )
 
 
-def _first_line(error: openai.OpenAIError) -> str:
+def _storable(text: str) -> str:
+    """`text` without halves of surrogate pairs, which JSON can carry and no store takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _first_line(error: Exception) -> str:
     body = getattr(error, "body", None)
     said = body.get("message") if isinstance(body, dict) else None
     text = str(said or error.__cause__ or error).strip()
     return text.splitlines()[0][:300] if text else type(error).__name__
 
 
-def _timed_out(error: openai.OpenAIError) -> bool:
-    return isinstance(error, openai.APITimeoutError)
+def _broken(error: openai.APIConnectionError) -> str:
+    """What broke a connection; aiohttp's transport reports a refused one as a timeout too."""
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    if isinstance(cause, OSError) and cause.errno:
+        reason = os.strerror(cause.errno) if cause.errno > 0 else cause.strerror
+        return f"it can't be reached ({reason})"
+    if isinstance(error, openai.APITimeoutError):
+        return "it did not answer in time"
+    return f"it can't be reached ({_first_line(error)})"
 
 
 def _retry_after(error: openai.APIStatusError) -> float | None:
     try:
-        return min(float(error.response.headers.get("retry-after", "")), _LONGEST_WAIT)
+        seconds = float(error.response.headers.get("retry-after", ""))
+        return min(max(0.0, seconds), _LONGEST_WAIT)
     except ValueError:
         return None
 

@@ -1,6 +1,5 @@
 """What a model says back, and the one seam through which agents reach a model."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -8,7 +7,8 @@ from typing import Protocol
 from tmas_graph.prompts import Message
 from tmas_graph.state import Usage
 
-_THINKING = re.compile(r"^\s*(?:<think>)?(.*?)</think>", re.DOTALL)
+_CUT = frozenset({"length", "content_filter", "abort"})
+"""Reasons to finish that leave a text without its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +22,20 @@ class Reply:
     """Of the whole request, on its first reply; the other replies of a request have none."""
 
     @property
+    def cut(self) -> bool:
+        """Whether it ends before its end."""
+        return self.finish_reason in _CUT
+
+    @property
     def whole(self) -> bool:
         """Whether it came to its end and says something."""
-        return self.finish_reason != "length" and bool(self.text.strip())
+        return not self.cut and bool(self.text.strip())
+
+    @property
+    def lines(self) -> list[str]:
+        """Its lines; the last one of a cut reply, of which the end is missing, is left out."""
+        lines = self.text.split("\n")
+        return lines[:-1] if self.cut else lines
 
 
 class Model(Protocol):
@@ -42,13 +53,14 @@ class Model(Protocol):
 def split_thinking(text: str) -> tuple[str, str]:
     """`(thinking, rest)` of a text that may hold `<think>…</think>`, its opening tag or not.
 
-    A text that opens its thinking and never closes it is all thinking.
+    All up to the last closing tag is thinking; so is a text that opens it and never closes it.
     """
-    if found := _THINKING.match(text):
-        return found.group(1).strip(), text[found.end() :].strip()
-    if text.lstrip().startswith("<think>"):
-        return text.lstrip().removeprefix("<think>").strip(), ""
-    return "", text
+    thinking, closing, rest = text.rpartition("</think>")
+    if not closing and not rest.lstrip().startswith("<think>"):
+        return "", text
+    if rest.lstrip().startswith("<think>"):
+        thinking, rest = thinking + rest, ""
+    return thinking.strip().removeprefix("<think>").strip(), rest.strip()
 
 
 def total(replies: Sequence[Reply]) -> Usage:
