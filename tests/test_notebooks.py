@@ -55,8 +55,7 @@ def test_the_quickstart_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "rollout" in interrupted
     assert "16" in resumed
     assert "before iteration 1: 2 strategies, 3 experience items" in history
-    assert fork.splitlines()[0].startswith("first [('initial'")
-    assert fork.splitlines()[1].count("explore") == 2
+    assert [line.count("explore") for line in fork.splitlines()] == [0, 2]
     assert status() == before
 
 
