@@ -1,0 +1,249 @@
+"""The grammar's smallest pieces: numbers, names, brackets, fractions, roots, functions."""
+
+from fractions import Fraction
+
+from tmas_graph.answers.cursor import Cursor
+from tmas_graph.answers.numbers import MAX_DIGITS
+from tmas_graph.answers.syntax import Apply, Formula, Name, Number, TooLarge, Unreadable
+from tmas_graph.answers.tokens import require
+
+FUNCTIONS = {
+    "\\" + name: name
+    for name in (
+        "sin cos tan cot sec csc arcsin arccos arctan arccot sinh cosh tanh log ln lg exp "
+        "abs floor ceil gcd lcm max min cis"
+    ).split()
+}
+_INVERSES = {"sin": "arcsin", "cos": "arccos", "tan": "arctan"}
+_BRACKETS = {
+    "(": (")", None), "[": ("]", None), "{": ("}", None), "|": ("|", "abs"),
+    r"\lvert": (r"\rvert", "abs"), r"\vert": (r"\vert", "abs"),
+    r"\lfloor": (r"\rfloor", "floor"), r"\lceil": (r"\rceil", "ceil"),
+}  # fmt: skip
+_DECORATIONS = frozenset((r"\overline", r"\bar", r"\hat", r"\vec", r"\tilde", r"\widehat",
+                          r"\overrightarrow"))  # fmt: skip
+_SYMBOLS = frozenset(
+    "\\" + name
+    for name in (
+        "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu "
+        "nu xi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi "
+        "Sigma Upsilon Phi Psi Omega ell angle triangle infty pi hbar"
+    ).split()
+)
+_CALLABLE = frozenset("fgh")
+
+
+class Atoms(Cursor):
+    """Read one operand."""
+
+    def atom(self, *, leading: bool) -> Formula:
+        """Read an operand; `leading` allows a mixed number such as `2\\frac34`."""
+        token = self.peek()
+        if token.text in _BRACKETS:
+            return self._bracketed()
+        match token.kind:
+            case "number":
+                return self._number(leading)
+            case "letter":
+                return self._name()
+            case "word":
+                raise Unreadable(f'the words "{token.text}" are left over')
+            case "command":
+                return self._command()
+        raise Unreadable(f'"{token.text or "the end"}" where an operand is needed')
+
+    def argument(self) -> Formula:
+        r"""Read what a command takes: a braced group, one digit, or one sign."""
+        if self.peek().text == "{":
+            return self._bracketed()
+        if self.peek().kind == "number":
+            return Number(Fraction(self.split_number()))
+        return self.atom(leading=False)
+
+    def _bracketed(self) -> Formula:
+        closing, head = _BRACKETS[self.take().text]
+        self.deeper()
+        inner = self.expression()
+        if closing == "}" and self.accept(r"\choose"):
+            inner = Apply("binom", (inner, self.expression()))
+        self.expect(closing)
+        self.depth -= 1
+        return Apply(head, (inner,)) if head else inner
+
+    def _number(self, leading: bool) -> Formula:
+        text = self.take().text.replace(",", "")
+        if len(text) > MAX_DIGITS:
+            raise TooLarge(f"a number of more than {MAX_DIGITS} digits")
+        if self.peek().text == r"\overline" and "." in text:
+            return self._repeating(text)
+        if self.peek().text == "_":
+            return self._in_base(text)
+        value = Number(Fraction(text.rstrip(".") or "0"), _digits(text))
+        return self._mixed(value) if leading and text.isdigit() else value
+
+    def _repeating(self, text: str) -> Formula:
+        self.take()
+        self.expect("{")
+        period = self.take().text
+        require(period.isdigit() and len(period) < MAX_DIGITS, "an unreadable repeating decimal")
+        self.expect("}")
+        after = len(text.partition(".")[2])
+        tail = Fraction(int(period), 10**after * (10 ** len(period) - 1))
+        return Number(Fraction(text.rstrip(".") or "0") + tail)
+
+    def _in_base(self, digits: str) -> Formula:
+        self.take()
+        base = self.argument_of_subscript()
+        require(base.isdigit() and 2 <= int(base[:3]) <= 36 and "." not in digits, "a subscript")
+        try:
+            return Number(Fraction(int(digits, int(base))))
+        except ValueError as reason:
+            raise Unreadable(f'"{digits}" has no reading in base {base}') from reason
+
+    def _mixed(self, whole: Number) -> Formula:
+        r"""Read `2\frac34` and `2 3/4` as 11/4, if the fraction is proper."""
+        start, part = self.at, Fraction(0)
+        if self.accept(r"\frac"):
+            above, below = self.argument(), self.argument()
+            if isinstance(above, Number) and isinstance(below, Number) and below.value:
+                part = above.value / below.value
+        elif [self.peek(n).kind for n in (0, 2)] == ["number"] * 2 and self.peek(1).text == "/":
+            above_text, below_text = self.peek().text, self.peek(2).text
+            if above_text.isdigit() and below_text.isdigit() and int(below_text):
+                part = Fraction(int(above_text), int(below_text))
+                self.at += 3
+        if 0 < part < 1:
+            return Number(whole.value + part)
+        self.at = start
+        return whole
+
+    def _name(self) -> Formula:
+        letter = self.take().text
+        name = letter + self.subscript()
+        if name in _CALLABLE and self.peek().text == "(" and self.peek().tight:
+            return Apply(f"call:{name}", self._arguments())
+        return Name(name)
+
+    def subscript(self) -> str:
+        """Read `_1`, `_{ij}` or primes as part of a name."""
+        mark = ""
+        if self.accept("_"):
+            mark = "_" + self.argument_of_subscript()
+        while self.accept("'"):
+            mark += "'"
+        return mark
+
+    def argument_of_subscript(self) -> str:
+        """Give the text of a subscript without its braces."""
+        if not self.accept("{"):
+            return self.take().text
+        pieces = list[str]()
+        while not self.accept("}"):
+            require(not self.done(), "a subscript that never ends")
+            pieces.append(self.take().text)
+        return "".join(pieces)
+
+    def _arguments(self) -> tuple[Formula, ...]:
+        self.expect("(")
+        self.deeper()
+        found = [self.expression()]
+        while self.accept(","):
+            found.append(self.expression())
+        self.expect(")")
+        self.depth -= 1
+        return tuple(found)
+
+    def _command(self) -> Formula:
+        command = self.take().text
+        if command in _SYMBOLS:
+            return Name(command[1:] + self.subscript())
+        if command in FUNCTIONS:
+            return self._function(FUNCTIONS[command])
+        if command == r"\frac":
+            return Apply("/", (self.argument(), self.argument()))
+        if command == r"\binom":
+            return self._binomial()
+        if command == r"\sqrt":
+            return self._root()
+        if command in (r"\sum", r"\prod"):
+            return self._series(command[1:])
+        if command in _DECORATIONS:
+            return Apply(f"call:{command[1:]}", (self.argument(),))
+        raise Unreadable(f'"{command}" is not in the grammar')
+
+    def _binomial(self) -> Formula:
+        if self.peek().text == "(":
+            return Apply("binom", self._arguments())
+        return Apply("binom", (self.argument(), self.argument()))
+
+    def _root(self) -> Formula:
+        index: Formula = Number(Fraction(2))
+        if self.accept("["):
+            index = self.expression()
+            self.expect("]")
+        if self.peek().kind == "number":
+            return Apply("root", (self._number(leading=False), index))
+        return Apply("root", (self.argument(), index))
+
+    def _function(self, head: str) -> Formula:
+        base = power = None
+        while mark := self.accept("_", "^"):
+            if mark == "_":
+                base = self.argument()
+            else:
+                power = self.signed_argument()
+        if power == Number(Fraction(-1)) and head in _INVERSES:
+            head, power = _INVERSES[head], None
+        if self.peek().text == "(":
+            arguments = self._arguments()
+        else:
+            self.deeper()
+            arguments = (self._bare_argument(),)
+            self.depth -= 1
+        require(base is None or head == "log", f'"{head}" with a subscript')
+        applied = Apply(head, arguments if base is None else (*arguments, base))
+        return Apply("^", (applied, power)) if power is not None else applied
+
+    def signed_argument(self) -> Formula:
+        """Read the argument of `^`: also `^-1` without braces."""
+        if self.accept("-"):
+            return Apply("neg", (self.argument(),))
+        inner = self.argument()
+        if isinstance(inner, Apply) and inner.head == "neg" and isinstance(inner.arguments[0], Number):
+            return Number(-inner.arguments[0].value)
+        return inner
+
+    def _bare_argument(self) -> Formula:
+        r"""Read the argument of a function without brackets: `\sin 2x`, `\cos\frac\pi n`."""
+        sign = self.accept("-")
+        factors = [self.factor()]
+        while self.peek().kind in ("number", "letter") or self.peek().text in _SYMBOLS | {r"\frac"}:
+            factors.append(self.factor())
+        inner = factors[0] if len(factors) == 1 else Apply("*", tuple(factors))
+        return Apply("neg", (inner,)) if sign else inner
+
+    def _series(self, head: str) -> Formula:
+        self.expect("_")
+        self.expect("{")
+        index = self.atom(leading=False)
+        require(isinstance(index, Name), "a sum without an index")
+        self.expect("=")
+        low = self.expression()
+        self.expect("}")
+        self.expect("^")
+        high = self.argument()
+        self.deeper()
+        body = self.summand()
+        self.depth -= 1
+        return Apply(head, (body, index, low, high))
+
+    def summand(self) -> Formula:
+        """Read a product; the grammar gives it."""
+        raise NotImplementedError
+
+
+def _digits(text: str) -> int:
+    """Count the significant digits of a decimal; 0 for an integer, which is exact."""
+    if "." not in text:
+        return 0
+    return len(text.lower().partition("e")[0].replace(".", "").lstrip("0"))

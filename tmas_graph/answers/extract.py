@@ -1,0 +1,139 @@
+r"""The final answer of a text: the last balanced box, tags, a marker or a cue, else none.
+
+Everything here is pure, total and takes time linear in the text: a model may write anything.
+Thinking doesn't count: an answer that stands only before `</think>` is no answer.
+"""
+
+import re
+from typing import NamedTuple
+
+_BOX = re.compile(r"\\?(?:begin)?(?:boxed|f(?:rame)?box)(?![a-zA-Z])[ \t\n]{0,9}")
+_BARE_BOX = re.compile(r"[-+]?(?:\d[\d.,]{0,400}|\.\d{1,400})|[A-Za-z](?![A-Za-z])")
+_BETWEEN_BOXES = re.compile(
+    r"(?:[ \t\n,;$&.]|\\[()\[\],;! ]|\\q?quad|\\text(?:rm|bf)?\{\s{0,3}(?:and|or|,)?\s{0,3}\}"
+    r"|\band\b|\bor\b|[A-Za-z](?:_\w|_\{\w{1,9}\})?\s{0,3}=)*"
+)
+_LISTING = re.compile(r",|;|\band\b|\bor\b")
+_TAG = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
+_MARKER = re.compile(r"####[ \t]*([^\n]*)")
+_CUE = re.compile(
+    r"(?:\b(?:final|correct)\s{1,3}answer|\banswer|答案)(?:\*{1,2}|\}|>|\s){0,4}"
+    r"(?:(?:is|are|equals)\b[\s:*]{0,6}|(?:[:=：]|是|为)[\s:*]{0,6}|(?=\$|\\[(\[]))",
+    re.IGNORECASE,
+)
+_REASON = re.compile(r"[,;]?\s(?:because|since)\b|\s*<[/a-z][a-z ]{0,30}>", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?。](?=\s|\*|$)|\n[ \t]*\n")
+_OPENING = {"$$": "$$", "$": "$", r"\[": r"\]", r"\(": r"\)"}
+
+
+class Box(NamedTuple):
+    """A box in a text: `start` of the command, `end` past it, and what it holds."""
+
+    start: int
+    end: int
+    content: str
+
+
+def last_boxed(text: str) -> str | None:
+    r"""Give what the last balanced `\boxed{}` holds; None where there is none.
+
+    Also `\fbox`, a box without braces (`\boxed 12`) and one without its backslash.
+    A box inside a box is part of the outer one; an empty box is none.
+    """
+    boxes, _ = _boxes(text)
+    return boxes[-1].content.strip() if boxes else None
+
+
+def answer_of(text: str) -> str | None:
+    """Give the final answer that `text` declares; None where it declares none.
+
+    In order: the last balanced box (several, if only separators stand between them),
+    `<answer>` tags, a `####` marker, the words "final answer" or "answer".
+    A box that is cut off leaves no answer unless a whole one came before.
+    """
+    spoken = after_thinking(text)
+    if spoken is None:
+        return None
+    boxes, cut = _boxes(spoken)
+    if boxes:
+        return _joined(boxes, spoken)
+    return None if cut else _tagged(spoken) or _cued(spoken)
+
+
+def gold_answer(text: str) -> str:
+    """Give a reference answer without the box or sentence around its box."""
+    boxes, _ = _boxes(text)
+    return _joined(boxes, text) if boxes else text.strip()
+
+
+def after_thinking(text: str) -> str | None:
+    """Give what follows the last `</think>`; None where the thinking never ends."""
+    _, closing, spoken = text.rpartition("</think>")
+    if not closing and text.lstrip().startswith("<think>"):
+        return None
+    return spoken
+
+
+def _boxes(text: str) -> tuple[list[Box], bool]:
+    """Find the outermost balanced boxes that aren't empty; True if the last one is cut off."""
+    pairs, found, cut = _brace_pairs(text), list[Box](), False
+    for match in _BOX.finditer(text):
+        start, brace = match.start(), match.end()
+        if found and start < found[-1].end:
+            continue
+        if text.startswith("{", brace):
+            cut = brace not in pairs
+            if not cut and (content := text[brace + 1 : pairs[brace]].strip()):
+                found.append(Box(start, pairs[brace] + 1, content))
+        elif text[start] == "\\" and (bare := _BARE_BOX.match(text, brace)):
+            found.append(Box(start, bare.end(), bare.group().rstrip(".,")))
+    return found, cut
+
+
+def _brace_pairs(text: str) -> dict[int, int]:
+    r"""Match the braces of `text`, opening to closing; `\{` and `\}` are not braces."""
+    pairs, opened = dict[int, int](), list[int]()
+    for match in re.finditer(r"\\.|[{}]", text, re.DOTALL):
+        if match.group() == "{":
+            opened.append(match.start())
+        elif match.group() == "}" and opened:
+            pairs[opened.pop()] = match.start()
+    return pairs
+
+
+def _joined(boxes: list[Box], text: str) -> str:
+    """Join the boxes at the end that are listed one after another, each content once."""
+    run = [boxes[-1]]
+    for before in reversed(boxes[:-1]):
+        gap = text[before.end : run[0].start]
+        if len(gap) > 60 or not _BETWEEN_BOXES.fullmatch(gap):
+            break
+        if gap.strip(" $") and not _LISTING.search(gap):
+            break
+        run.insert(0, before)
+    return ", ".join(dict.fromkeys(box.content for box in run))
+
+
+def _tagged(text: str) -> str | None:
+    found = _TAG.findall(text) or _MARKER.findall(text)
+    return found[-1].strip() or None if found else None
+
+
+def _cued(text: str) -> str | None:
+    """Read what stands after the last "answer is", up to the end of its sentence."""
+    end = -1
+    for match in _CUE.finditer(text):
+        end = match.end()
+    return first_statement(text[end:]) if end >= 0 else None
+
+
+def first_statement(text: str) -> str | None:
+    """Give the first sentence or displayed formula of `text`, without markdown or reasons."""
+    text = text.strip(" \t\n*`")
+    opening = next((mark for mark in _OPENING if text.startswith(mark)), None)
+    begin = text.find(_OPENING[opening], len(opening)) if opening else 0
+    ending = _SENTENCE_END.search(text, max(begin, 0))
+    sentence = text[: ending.start()] if ending else text
+    if reason := _REASON.search(sentence):
+        sentence = sentence[: reason.start()]
+    return sentence.strip(" \t\n*`") or None

@@ -1,0 +1,70 @@
+r"""One spelling for the glyphs, spaces and commands that mean the same in an answer.
+
+Only what never changes the meaning is done here: an en dash is a minus, `\dfrac` is `\frac`,
+`12\,345` is 12345. What depends on the reading (lists, units, percent) is left alone.
+"""
+
+import re
+
+from tmas_graph.answers.glyphs import SUBSCRIPTS, SUPERSCRIPTS, TABLE
+
+_SCRIPTS = tuple(
+    (re.compile(f"[{''.join(table)}]+"), mark, str.maketrans(table))
+    for mark, table in (("^", SUPERSCRIPTS), ("_", SUBSCRIPTS))
+)
+_SQUARE_METRES = re.compile("(?<![A-Za-z])(m|cm|km|mm|ft|in)[\u00b2\u00b3]")
+_RULES = tuple(
+    (re.compile(pattern), by)
+    for pattern, by in (
+        (r"(?<=\d)\s?(?:\{,\}|,\\!\s?|\\,(?=\d{3}(?!\d)))(?=\d)", "\0"),
+        (r"\\(?:left|right|[bB]igg?[lrm]?|middle)(?![a-zA-Z])\s?\.?", ""),
+        (r"\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf|it|hline)(?![a-zA-Z])", " "),
+        (r"\\(?:boldsymbol|mathbf|mathit|mathsf|bm|boxed|fbox|ensuremath|mbox)(?![a-zA-Z])\s?", " "),
+        (r"\\[dtc]frac(?![a-zA-Z])", r"\\frac"),
+        (r"\\[dt]binom(?![a-zA-Z])", r"\\binom"),
+        (r"\\(?:leq|leqslant|leqq)(?![a-zA-Z])|<=|=<", r"\\le "),
+        (r"\\(?:geq|geqslant|geqq)(?![a-zA-Z])|>=", r"\\ge "),
+        (r"\\(?:neq)(?![a-zA-Z])|!=", r"\\ne "),
+        (r"\\lt(?![a-zA-Z])", "<"),
+        (r"\\gt(?![a-zA-Z])", ">"),
+        (r"\\colon(?![a-zA-Z])", ":"),
+        (r"\\(?:dots|cdots|dotsc|dotsb)(?![a-zA-Z])|\.\.\.", r"\\ldots "),
+        (r"\\(?:varnothing|O)(?![a-zA-Z])", r"\\emptyset "),
+        (r"\\(?:quad|qquad|nobreak|allowbreak|hfill)(?![a-zA-Z])|\\[,;:! >]|~", " "),
+        (r"\\h?space\*?\{[^{}]*\}|\\label\{[^{}]*\}|\\tag\*?\{[^{}]*\}", " "),
+        (r"\\(?:degree|degrees)(?![a-zA-Z])", r"^\\circ "),
+        (r"\^\s?\{\s?\\circ\s?\}", r"^\\circ "),
+        (r"\^(?=\^)", ""),
+        (r"\*\*", "^"),
+        (r"\\\$|\$|\\[()]|(?<!\\)\\[\[\]]", " "),
+        (r"(?<![\d,.])(\d{1,3})((?: \d{3})+)(?![\d,.])(?=\s*$)", None),
+    )
+)  # fmt: skip
+
+
+def normalise(answer: str) -> str:
+    """Spell `answer` in one way; the result is for the parser, and for people to read."""
+    text = _SQUARE_METRES.sub(r"\\text{ \1^2}", answer)
+    for pattern, mark, table in _SCRIPTS:
+        text = pattern.sub(lambda m, k=mark, t=table: f"{k}{{{m.group().translate(t)}}}", text)
+    text = text.translate(TABLE)
+    for rule, by in _RULES:
+        text = rule.sub(by if by is not None else _close_up, text)
+    text = text.replace("\0", ",").strip()
+    return _without_stops(text)
+
+
+def flat(text: str) -> str:
+    """Drop all spaces, for the comparison of two normalised answers letter by letter."""
+    return re.sub(r"\s+", "", text)
+
+
+def _close_up(match: re.Match[str]) -> str:
+    return match.group().replace(" ", "")
+
+
+def _without_stops(text: str) -> str:
+    """Drop punctuation and lone backslashes that end a sentence, not an answer."""
+    while text and (text[-1] in ".,;: " or (text[-1] == "\\")):
+        text = text[:-1].rstrip()
+    return text.lstrip(",;: ")
