@@ -4,7 +4,15 @@ from fractions import Fraction
 
 from tmas_graph.answers.cursor import Cursor
 from tmas_graph.answers.numbers import MAX_DIGITS
-from tmas_graph.answers.syntax import Apply, Formula, Name, Number, TooLarge, Unreadable
+from tmas_graph.answers.syntax import (
+    Apply,
+    Formula,
+    Name,
+    Number,
+    TooLarge,
+    Unreadable,
+    names_in,
+)
 from tmas_graph.answers.tokens import require
 
 FUNCTIONS = {
@@ -155,6 +163,8 @@ class Atoms(Cursor):
 
     def _command(self) -> Formula:
         command = self.take().text
+        if command in (r"\zeta", r"\Gamma") and self.peek().text == "(":
+            return Apply(f"call:{command[1:]}", self._arguments())
         if command in _SYMBOLS:
             return Name(command[1:] + self.subscript())
         if command in FUNCTIONS:
@@ -226,7 +236,8 @@ class Atoms(Cursor):
         self.expect("_")
         self.expect("{")
         index = self.atom(leading=False)
-        require(isinstance(index, Name), "a sum without an index")
+        if not isinstance(index, Name):
+            raise Unreadable("a sum without an index")
         self.expect("=")
         low = self.expression()
         self.expect("}")
@@ -235,6 +246,8 @@ class Atoms(Cursor):
         self.deeper()
         body = self.summand()
         self.depth -= 1
+        sequences = (name.partition("_")[2] for name in names_in(body))
+        require(not any(index.text in place for place in sequences), "a sum over a sequence")
         return Apply(head, (body, index, low, high))
 
     def summand(self) -> Formula:

@@ -14,14 +14,15 @@ _BETWEEN_BOXES = re.compile(
     r"|\band\b|\bor\b|[A-Za-z](?:_\w|_\{\w{1,9}\})?\s{0,3}=)*"
 )
 _LISTING = re.compile(r",|;|\band\b|\bor\b")
-_TAG = re.compile(r"<answer>(.*?)</answer>", re.IGNORECASE | re.DOTALL)
+_PERCENT = re.compile(r"\s?\$?\s?(?:\\?%|percent\b|pct\b)")
+_TAGS = "<answer>", "</answer>"
 _MARKER = re.compile(r"####[ \t]*([^\n]*)")
 _CUE = re.compile(
     r"(?:\b(?:final|correct)\s{1,3}answer|\banswer|答案)(?:\*{1,2}|\}|>|\s){0,4}"
     r"(?:(?:is|are|equals)\b[\s:*]{0,6}|(?:[:=：]|是|为)[\s:*]{0,6}|(?=\$|\\[(\[]))",
     re.IGNORECASE,
 )
-_REASON = re.compile(r"[,;]?\s(?:because|since)\b|\s*<[/a-z][a-z ]{0,30}>", re.IGNORECASE)
+_REASON = re.compile(r"[,;]?\s(?:because|since)\b|<[/a-z][a-z ]{0,30}>", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?。](?=\s|\*|$)|\n[ \t]*\n")
 _OPENING = {"$$": "$$", "$": "$", r"\[": r"\]", r"\(": r"\)"}
 
@@ -66,6 +67,12 @@ def gold_answer(text: str) -> str:
     return _joined(boxes, text) if boxes else text.strip()
 
 
+def is_cut_off(text: str) -> bool:
+    """Does `text` end inside its only box?"""
+    boxes, cut = _boxes(text)
+    return cut and not boxes
+
+
 def after_thinking(text: str) -> str | None:
     """Give what follows the last `</think>`; None where the thinking never ends."""
     _, closing, spoken = text.rpartition("</think>")
@@ -84,6 +91,8 @@ def _boxes(text: str) -> tuple[list[Box], bool]:
         if text.startswith("{", brace):
             cut = brace not in pairs
             if not cut and (content := text[brace + 1 : pairs[brace]].strip()):
+                after = _PERCENT.match(text, pairs[brace] + 1)
+                content += r"\%" if after else ""
                 found.append(Box(start, pairs[brace] + 1, content))
         elif text[start] == "\\" and (bare := _BARE_BOX.match(text, brace)):
             found.append(Box(start, bare.end(), bare.group().rstrip(".,")))
@@ -105,18 +114,23 @@ def _joined(boxes: list[Box], text: str) -> str:
     """Join the boxes at the end that are listed one after another, each content once."""
     run = [boxes[-1]]
     for before in reversed(boxes[:-1]):
-        gap = text[before.end : run[0].start]
+        gap = text[before.end : run[-1].start]
         if len(gap) > 60 or not _BETWEEN_BOXES.fullmatch(gap):
             break
-        if gap.strip(" $") and not _LISTING.search(gap):
+        if "\n" in gap.strip(" \t$") and not _LISTING.search(gap):
             break
-        run.insert(0, before)
-    return ", ".join(dict.fromkeys(box.content for box in run))
+        run.append(before)
+    return ", ".join(dict.fromkeys(box.content for box in reversed(run)))
 
 
 def _tagged(text: str) -> str | None:
-    found = _TAG.findall(text) or _MARKER.findall(text)
-    return found[-1].strip() or None if found else None
+    small = text.lower() if text.isascii() else text
+    end = small.rfind(_TAGS[1])
+    start = small.rfind(_TAGS[0], 0, end) if end >= 0 else -1
+    if start >= 0:
+        return text[start + len(_TAGS[0]) : end].strip() or None
+    marked = _MARKER.findall(text)
+    return marked[-1].strip() or None if marked else None
 
 
 def _cued(text: str) -> str | None:

@@ -54,14 +54,17 @@ def compare_formulas(first: Formula, second: Formula) -> Comparison:
     imaginary = has_imaginary(difference)
     if not names:
         return _constants(difference, imaginary)
-    found = _at_places(difference, _places(names), real=not imaginary)
+    found = None
+    if not _counts(difference):
+        found = _at_places(difference, _places(names), real=not imaginary)
     if found is None and not imaginary:
         found = _at_places(difference, _whole_places(names), real=True)
-    if found is None:
+    if found is None and not _counts(difference):
         found = _at_places(difference, _places(names), real=False)
     if found is None:
         return Comparison("unknown", "the formulas have no values to compare")
-    if found.relation == "different" and set(names) <= _WHOLE_NAMES and not imaginary:
+    whole = set(names) <= _WHOLE_NAMES or _rounds(difference)
+    if found.relation == "different" and whole and not imaginary:
         return _unless_whole(difference, names, found)
     return found
 
@@ -154,6 +157,24 @@ def _at_places(
     if valid < _FEWEST:
         return None
     return unknown or Comparison("equal", f"equal at {valid} places drawn at random")
+
+
+def _counts(formula: Formula) -> bool:
+    """Does a sum, product or double factorial need a variable to be a whole number?"""
+    match formula:
+        case Apply("sum" | "prod" | "!!", _) if names_in(formula):
+            return True
+        case Apply(_, arguments):
+            return any(map(_counts, arguments))
+    return False
+
+
+def _rounds(formula: Formula) -> bool:
+    """Is a whole part taken of a variable, which is then mostly a whole number itself?"""
+    if not isinstance(formula, Apply):
+        return False
+    inside = formula.head in ("floor", "ceil") and bool(names_in(formula))
+    return inside or any(map(_rounds, formula.arguments))
 
 
 def _unless_whole(difference: Formula, names: list[str], found: Comparison) -> Comparison:

@@ -37,7 +37,7 @@ _RULES = tuple(
         (r"\^(?=\^)", ""),
         (r"\*\*", "^"),
         (r"\\\$|\$|\\[()]|(?<!\\)\\[\[\]]", " "),
-        (r"(?<![\d,.])(\d{1,3})((?: \d{3})+)(?![\d,.])(?=\s*$)", None),
+        (r"(?<![\d,.])(\d{1,3})((?: \d{3}){1,12})(?![\d,.])(?= {0,9}$)", None),
     )
 )  # fmt: skip
 
@@ -50,8 +50,7 @@ def normalise(answer: str) -> str:
     text = text.translate(TABLE)
     for rule, by in _RULES:
         text = rule.sub(by if by is not None else _close_up, text)
-    text = text.replace("\0", ",").strip()
-    return _without_stops(text)
+    return _unwrapped(_without_stops(text.replace("\0", ",").strip()))
 
 
 def flat(text: str) -> str:
@@ -65,6 +64,27 @@ def _close_up(match: re.Match[str]) -> str:
 
 def _without_stops(text: str) -> str:
     """Drop punctuation and lone backslashes that end a sentence, not an answer."""
-    while text and (text[-1] in ".,;: " or (text[-1] == "\\")):
-        text = text[:-1].rstrip()
-    return text.lstrip(",;: ")
+    text = text.rstrip(".,;: \n\\").lstrip(",;: \n")
+    surplus = text.count("}") - text.count("{")
+    while surplus > 0 and text.endswith("}"):
+        text, surplus = text[:-1].rstrip(), surplus - 1
+    return text
+
+
+def _unwrapped(text: str) -> str:
+    """Drop the pairs of braces around everything, however many."""
+    opened, closing = list[int](), dict[int, int]()
+    for match in re.finditer(r"\\.|[{}]", text, re.DOTALL):
+        if match.group() == "{":
+            opened.append(match.start())
+        elif match.group() == "}" and opened:
+            closing[opened.pop()] = match.start()
+    start, end = 0, len(text)
+    while closing.get(start) == end - 1:
+        start, end = start + 1, end - 1
+        while start < end and text[start] == " ":
+            start += 1
+        while start < end and text[end - 1] == " ":
+            end -= 1
+    inside = text[start:end]
+    return inside if r"\choose" not in inside else text
