@@ -70,8 +70,11 @@ class Atoms(Cursor):
 
     def _bracketed(self) -> Formula:
         closing, head = _BRACKETS[self.take().text]
+        start = self.at
         self.deeper()
         inner = self.expression()
+        nested = any(token.text in ("(", "{") for token in self.tokens[start : self.at])
+        require(closing != "]" or nested, "square brackets, which may mean a whole part")
         if closing == "}" and self.accept(r"\choose"):
             inner = Apply("binom", (inner, self.expression()))
         self.expect(closing)
@@ -126,8 +129,10 @@ class Atoms(Cursor):
         return whole
 
     def _name(self) -> Formula:
-        letter = self.take().text
-        name = letter + self.subscript()
+        letters = self.take().text
+        if len(letters) == 2 and letters.isupper():
+            letters = "".join(sorted(letters))  # the segment AB is BA; a product it is not
+        name = letters + self.subscript()
         if name in _CALLABLE and self.peek().text == "(" and self.peek().tight:
             return Apply(f"call:{name}", self._arguments())
         return Name(name)
@@ -178,7 +183,7 @@ class Atoms(Cursor):
         if command in (r"\sum", r"\prod"):
             return self._series(command[1:])
         if command in _DECORATIONS:
-            return Apply(f"call:{command[1:]}", (self.argument(),))
+            return Name(f"{command[1:]}:{self.argument_of_subscript()}" + self.subscript())
         raise Unreadable(f'"{command}" is not in the grammar')
 
     def _binomial(self) -> Formula:

@@ -41,9 +41,11 @@ def compare(pred: Answer, gold: Answer) -> Verdict:
 
 
 def _unwrapped(answer: Answer) -> Answer:
-    """Take the set or list of one item for that item."""
+    """Take the set of one item for that item; braces around a letter may mean something else."""
     if isinstance(answer, Group) and answer.kind != "tuple" and len(answer.items) == 1:
-        return answer.items[0]
+        item = answer.items[0]
+        if not (isinstance(item, Value) and names_in(item.formula)):
+            return item
     return answer
 
 

@@ -15,6 +15,7 @@ from tmas_graph.answers.syntax import TooLarge
 from tmas_graph.answers.verdict import Verdict, error, unsure
 
 _GROUPED = re.compile(r"\d,\d{3}(?!\d)")
+_CLOCK = re.compile(r"\d{1,2}:[0-5]\d")
 _DECIMAL_COMMA = re.compile(r"(-?)(\d+),(\d+)")
 
 
@@ -28,15 +29,21 @@ def decide(pred: str, gold: str, *, directed: bool) -> Verdict:
         for one, other in _readings(pred, gold):
             verdicts.append(_compare(pred, gold, (one, other), directed))
             if verdicts[-1].outcome == "correct":
-                return verdicts[-1]
+                return _unless_clock(pred, gold, verdicts[-1])
         return _unless_decimal_comma(pred, gold, verdicts[0])
     except TooLarge as reason:
         return error(f"limit: {reason}")
 
 
 def _readings(pred: str, gold: str) -> list[tuple[bool, bool]]:
-    ways = [(True, False) if _GROUPED.search(text) else (True,) for text in (pred, gold)]
-    return [(one, other) for one in ways[0] for other in ways[1]]
+    return [(one, other) for one in _ways(pred) for other in _ways(gold)]
+
+
+def _ways(text: str) -> tuple[bool, ...]:
+    """In brackets `(2,251,252)` is a triple; elsewhere `1,234` may be one number or two."""
+    if text.startswith(("(", "[", r"\{", r"\langle")):
+        return (False,)
+    return (True, False) if _GROUPED.search(text) else (True,)
 
 
 def _compare(pred: str, gold: str, grouped: tuple[bool, bool], directed: bool) -> Verdict:
@@ -54,6 +61,13 @@ def _as_asked(pred: Answer, gold: Answer) -> tuple[Answer, Answer]:
     if isinstance(gold, Claim) and isinstance(pred, Value):
         return pred, states_ratio(gold) or gold
     return pred, gold
+
+
+def _unless_clock(pred: str, gold: str, verdict: Verdict) -> Verdict:
+    """Leave open whether 1:15 and 2:30 are ratios or times of day."""
+    if pred != gold and _CLOCK.fullmatch(pred) and _CLOCK.fullmatch(gold):
+        return unsure("equal as ratios, not as times").after(*verdict.steps)
+    return verdict
 
 
 def _unless_decimal_comma(pred: str, gold: str, verdict: Verdict) -> Verdict:

@@ -27,6 +27,8 @@ def compare_with_one(group: Group | None, pred: Answer, gold: Answer) -> Verdict
     """Compare a group with something single."""
     if group is None or any(isinstance(item, Words) for item in group.items):
         return unsure("two answers of different kinds")
+    if len(group.items) == 1:
+        return unsure("a set of one formula against a formula")
     return incorrect(f"{len(group.items)} values against one")
 
 

@@ -54,8 +54,8 @@ def normalise(answer: str) -> str:
 
 
 def flat(text: str) -> str:
-    """Drop all spaces, for the comparison of two normalised answers letter by letter."""
-    return re.sub(r"\s+", "", text)
+    """Drop spaces, save between digits: `1 1/2` isn't `11/2`."""
+    return re.sub(r"\s+", "", re.sub(r"(?<=\d)\s+(?=[\d.])", "\0", text))
 
 
 def _close_up(match: re.Match[str]) -> str:

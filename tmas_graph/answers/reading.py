@@ -28,6 +28,8 @@ def read_answer(text: str, *, grouped: bool = True) -> Answer:
     Raises:
         TooLarge: it passes a limit of the grammar.
     """
+    if text.lower() in ("yes", "no"):
+        return Words(text)
     phrase = " ".join(text.lower().replace(r"\text", "").replace("{", "").replace("}", "").split())
     if phrase in EMPTY:
         return Group("set", ())
@@ -44,6 +46,8 @@ def _without_trailer(tokens: list[Token]) -> list[Token]:
     for place, token in enumerate(tokens):
         following = tokens[place + 1].text if place + 1 < len(tokens) else ""
         near = r"\approx" in (token.text, following) and token.text in ("(", r"\approx")
+        if place and token.text == r"\approx" and named(tokens[:place]):
+            return [*tokens[:place], Token("sign", "="), *tokens[place + 1 :]]
         if place and (near or (token.text == "(" and following.lower() in APPROXIMATELY)):
             return tokens[:place]
     return tokens

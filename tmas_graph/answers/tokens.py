@@ -36,6 +36,7 @@ _PIECE = re.compile(
 )
 _PIECE_APART = re.compile(_PIECE.pattern.replace(f"(?:{_GROUPED})|", ""), re.DOTALL)
 
+BARE_UNITS = frozenset(("cm", "mm", "km", "kg"))
 KNOWN = {
     "sqrt": r"\sqrt", "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "cot": r"\cot",
     "sec": r"\sec", "csc": r"\csc", "arcsin": r"\arcsin", "arccos": r"\arccos",
@@ -51,6 +52,9 @@ KNOWN = {
 
 _SHORT_WORDS = frozenset(
     "is if or no in of to by at as an on it be so we all any for and the yes not are has".split()
+)
+_LOUD_WORDS = frozenset(
+    "AND ANY ALL FOR IF NONE NOT OR THE TRUE YES".split()  # other capitals in a row are segments
 )
 
 
@@ -113,17 +117,17 @@ def _read_letters(letters: str, tight: bool) -> list[Token]:
     """Read letters without a backslash: a function's name, a word, or variables in a row."""
     if letters in KNOWN:
         return [Token("command", KNOWN[letters], tight)]
+    if letters.isupper() and 1 < len(letters) <= 4 and letters not in _LOUD_WORDS:
+        return [Token("letter", letters, tight)]
     if len(letters) > 1 and (letters.lower() in _SHORT_WORDS or not _product(letters)):
         return [Token("word", letters, tight)]
     return [Token("letter", letter, tight or place > 0) for place, letter in enumerate(letters)]
 
 
 def _product(letters: str) -> bool:
-    """Are these variables side by side (`ab`, `xyz`, `ABCD`), rather than a word?"""
+    """Are these variables side by side (`ab`, `xyz`), rather than a word?"""
     if len(letters) <= 2:
-        return True
-    if letters.isupper():
-        return len(letters) <= 4
+        return letters not in BARE_UNITS
     steps = [ord(b) - ord(a) for a, b in zip(letters, letters[1:], strict=False)]
     return all(0 < step <= 2 for step in steps)
 

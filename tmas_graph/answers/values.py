@@ -53,10 +53,35 @@ def compare_plainly(first: Formula, second: Formula) -> Verdict:
         return unsure(found.why)
     if called_in(first) or called_in(second):
         return unsure("different, but a function in them is unknown")
+    for other_reading, why in _OTHER_READINGS:
+        one, two = other_reading(first), other_reading(second)
+        if (one, two) != (first, second) and compare_formulas(one, two).relation == "equal":
+            return unsure(why)
     for decimal, other in ((first, second), (second, first)):
         if _is_printed(decimal, other):
             return correct("the decimal is the exact value as a computer prints it")
     return incorrect(found.why)
+
+
+def _segments_as_products(formula: Formula) -> Formula:
+    if isinstance(formula, Apply):
+        return Apply(formula.head, tuple(map(_segments_as_products, formula.arguments)))
+    if isinstance(formula, Name) and len(formula.text) > 1 and formula.text.isupper():
+        return Apply("*", tuple(map(Name, formula.text)))
+    return formula
+
+
+def _logarithms_to_ten(formula: Formula) -> Formula:
+    if not isinstance(formula, Apply):
+        return formula
+    head = "lg" if formula.head == "log" and len(formula.arguments) == 1 else formula.head
+    return Apply(head, tuple(map(_logarithms_to_ten, formula.arguments)))
+
+
+_OTHER_READINGS = (
+    (_segments_as_products, "equal if capitals side by side are a product, not a segment"),
+    (_logarithms_to_ten, "equal if the logarithm is to base ten"),
+)
 
 
 def _compare_percent(pred: Value, gold: Value) -> Verdict:
