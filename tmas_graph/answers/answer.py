@@ -1,4 +1,4 @@
-"""What an answer is once it has been read: a value, a group, a region, a matrix, a relation, words."""
+"""What an answer is once it has been read: a value, group, region, matrix, claim, or words."""
 
 from dataclasses import dataclass
 from typing import Literal

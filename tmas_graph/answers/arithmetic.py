@@ -61,7 +61,9 @@ def multiply(run: Evaluation, values: list[Quantity]) -> Quantity:
             total = rational(total.exact * value.exact)
         else:
             first, second = bound_of(total), bound_of(value)
-            bound = first and second and Bound(first.above + second.above, first.below + second.below)
+            bound = (
+                first and second and Bound(first.above + second.above, first.below + second.below)
+            )
             total = run.sealed(run.ball(total) * run.ball(value), bound or None)
     return total
 

@@ -14,13 +14,14 @@ from tmas_graph.answers.syntax import (
     names_in,
 )
 from tmas_graph.answers.tokens import require
+from tmas_graph.answers.vocabulary import words
 
 FUNCTIONS = {
     "\\" + name: name
-    for name in (
+    for name in words(
         "sin cos tan cot sec csc arcsin arccos arctan arccot sinh cosh tanh log ln lg exp "
         "abs floor ceil gcd lcm max min cis"
-    ).split()
+    )
 }
 _INVERSES = {"sin": "arcsin", "cos": "arccos", "tan": "arctan"}
 _BRACKETS = {
@@ -32,11 +33,11 @@ _DECORATIONS = frozenset((r"\overline", r"\bar", r"\hat", r"\vec", r"\tilde", r"
                           r"\overrightarrow"))  # fmt: skip
 _SYMBOLS = frozenset(
     "\\" + name
-    for name in (
+    for name in words(
         "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu "
         "nu xi rho sigma tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Pi "
         "Sigma Upsilon Phi Psi Omega ell angle triangle infty pi hbar"
-    ).split()
+    )
 )
 _CALLABLE = frozenset("fgh")
 
@@ -45,7 +46,7 @@ class Atoms(Cursor):
     """Read one operand."""
 
     def atom(self, *, leading: bool) -> Formula:
-        """Read an operand; `leading` allows a mixed number such as `2\\frac34`."""
+        r"""Read an operand; `leading` allows a mixed number such as `2\frac34`."""
         token = self.peek()
         if token.text in _BRACKETS:
             return self._bracketed()
@@ -224,7 +225,11 @@ class Atoms(Cursor):
         if self.accept("-"):
             return Apply("neg", (self.argument(),))
         inner = self.argument()
-        if isinstance(inner, Apply) and inner.head == "neg" and isinstance(inner.arguments[0], Number):
+        if (
+            isinstance(inner, Apply)
+            and inner.head == "neg"
+            and isinstance(inner.arguments[0], Number)
+        ):
             return Number(-inner.arguments[0].value)
         return inner
 

@@ -40,9 +40,7 @@ async def agrade(pred: str, gold: str, *, timeout: float = TIMEOUT) -> Verdict: 
     if known := _known(_key("grade", pred, gold)):
         return known
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(
-        pool().executor, partial(grade, pred, gold, timeout=timeout)
-    )
+    return await loop.run_in_executor(pool().executor, partial(grade, pred, gold, timeout=timeout))
 
 
 def equal(first: str, second: str, *, timeout: float = TIMEOUT) -> Verdict:

@@ -19,7 +19,7 @@ _TAGS = "<answer>", "</answer>"
 _MARKER = re.compile(r"####[ \t]*([^\n]*)")
 _CUE = re.compile(
     r"(?:\b(?:final|correct)\s{1,3}answer|\banswer|答案)(?:\*{1,2}|\}|>|\s){0,4}"
-    r"(?:(?:is|are|equals)\b[\s:*]{0,6}|(?:[:=：]|是|为)[\s:*]{0,6}|(?=\$|\\[(\[]))",
+    r"(?:(?:is|are|equals)\b[\s:*]{0,6}|(?:[:=\uff1a]|是|为)[\s:*]{0,6}|(?=\$|\\[(\[]))",
     re.IGNORECASE,
 )
 _REASON = re.compile(r"[,;]?\s(?:because|since)\b|<[/a-z][a-z ]{0,30}>", re.IGNORECASE)

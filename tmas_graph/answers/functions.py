@@ -162,7 +162,7 @@ def _factorial(run: Evaluation, values: list[Quantity]) -> Quantity:
         number = small_integer(value.exact, _MAX_FACTORIAL, "a factorial")
         if number < 0:
             raise Undefined("the factorial of a negative number")
-        return rational(fmpq(fmpz.fac_ui(number)))
+        return rational(fmpq(fmpz.fac_ui(fmpz(number))))
     return run.sealed((run.ball(value) + 1).gamma(), None)
 
 
@@ -199,7 +199,9 @@ def _over_integers(
     combine: Callable[[fmpz, fmpz], fmpz],
 ) -> Callable[[Evaluation, list[Quantity]], Quantity]:
     def apply(run: Evaluation, values: list[Quantity]) -> Quantity:
-        wholes = [value.exact.p for value in values if value.exact is not None and value.exact.q == 1]
+        wholes = [
+            value.exact.p for value in values if value.exact is not None and value.exact.q == 1
+        ]
         if len(wholes) < len(values):
             raise Undefined("not all are whole numbers")
         total = wholes[0]
@@ -268,4 +270,3 @@ TABLE: dict[str, Callable[[Evaluation, list[Quantity]], Quantity]] = {
     "tanh": _by_ball("tanh"),
 }
 """Function by head; the circular ones are in `trigonometric`."""
-

@@ -1,5 +1,7 @@
 """Unicode signs and what they are in LaTeX, by code point (look-alikes are hard to tell apart)."""
 
+from tmas_graph.answers.vocabulary import words
+
 _SIGNS = {
     "-": "\u2212\u2013\u2014\u2012\u2010\u2011\ufe63\uff0d",
     r"\cdot ": "\u00b7\u22c5\u2219\u2022\u2217",
@@ -43,24 +45,51 @@ _SIGNS = {
     r"\varphi ": "\u03d5",
     r"\$": "\u20ac\u00a3\u00a5\u20b9\u20bd",
 }
-_GREEK = (
+_GREEK = words(
     "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho "
     "sigma sigma tau upsilon varphi chi psi omega"
-).split()
-_CAPITALS = {"\u0393": "Gamma", "\u0394": "Delta", "\u0398": "Theta", "\u039b": "Lambda",
-             "\u03a3": "Sigma", "\u03a6": "Phi", "\u03a8": "Psi", "\u03a9": "Omega"}  # fmt: skip
-_FRACTIONS = {"\u00bd": (1, 2), "\u2153": (1, 3), "\u2154": (2, 3), "\u00bc": (1, 4),
-              "\u00be": (3, 4), "\u2155": (1, 5), "\u2156": (2, 5), "\u2157": (3, 5),
-              "\u2158": (4, 5), "\u2159": (1, 6), "\u215a": (5, 6), "\u215b": (1, 8),
-              "\u215c": (3, 8), "\u215d": (5, 8), "\u215e": (7, 8)}  # fmt: skip
+)
+_CAPITALS = {
+    "\u0393": "Gamma",
+    "\u0394": "Delta",
+    "\u0398": "Theta",
+    "\u039b": "Lambda",
+    "\u03a3": "Sigma",
+    "\u03a6": "Phi",
+    "\u03a8": "Psi",
+    "\u03a9": "Omega",
+}
+_FRACTIONS = {
+    "\u00bd": (1, 2),
+    "\u2153": (1, 3),
+    "\u2154": (2, 3),
+    "\u00bc": (1, 4),
+    "\u00be": (3, 4),
+    "\u2155": (1, 5),
+    "\u2156": (2, 5),
+    "\u2157": (3, 5),
+    "\u2158": (4, 5),
+    "\u2159": (1, 6),
+    "\u215a": (5, 6),
+    "\u215b": (1, 8),
+    "\u215c": (3, 8),
+    "\u215d": (5, 8),
+    "\u215e": (7, 8),
+}
 
 SUPERSCRIPTS = dict(
-    zip("\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207f",
-        "0123456789+-n", strict=True)  # fmt: skip
+    zip(
+        "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079\u207a\u207b\u207f",
+        "0123456789+-n",
+        strict=True,
+    )
 )
 SUBSCRIPTS = dict(
-    zip("\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089\u208a\u208b\u2099",
-        "0123456789+-n", strict=True)  # fmt: skip
+    zip(
+        "\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089\u208a\u208b\u2099",
+        "0123456789+-n",
+        strict=True,
+    )
 )
 TABLE: dict[int, str] = {
     **{ord(sign): latex for latex, signs in _SIGNS.items() for sign in signs},

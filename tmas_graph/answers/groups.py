@@ -18,7 +18,7 @@ def compare_groups(pred: Group, gold: Group, compare: Compare) -> Verdict:
     names = [_distinct_names(group.items) for group in (pred, gold)]
     if any(names):
         return _by_name(pred, gold, names, compare)
-    if "set" in (pred.kind, gold.kind):
+    if "set" in (pred.kind, gold.kind) or _all_tuples(pred) or _all_tuples(gold):
         pred, gold = (_without_repeats(group, compare) for group in (pred, gold))
     return _matched(pred.items, gold.items, compare)
 
@@ -36,9 +36,14 @@ def compare_vector(pred: Answer, gold: Answer, compare: Compare) -> Verdict:
     """Compare a matrix of one column or row with a tuple."""
     matrix, other = (pred, gold) if isinstance(pred, Matrix) else (gold, pred)
     assert isinstance(matrix, Matrix)
-    if isinstance(other, Group) and other.kind == "tuple" and 1 in (
-        len(matrix.rows),
-        len(matrix.rows[0]),
+    if (
+        isinstance(other, Group)
+        and other.kind == "tuple"
+        and 1
+        in (
+            len(matrix.rows),
+            len(matrix.rows[0]),
+        )
     ):
         from_matrix = Group("tuple", tuple(Value(cell) for row in matrix.rows for cell in row))
         return compare(from_matrix, other)
@@ -92,6 +97,11 @@ def _matched(pred: Sequence[Answer], gold: Sequence[Answer], compare: Compare) -
     return incorrect(f"{missing} of {len(pred)} values are not in the other list")
 
 
+def _all_tuples(group: Group) -> bool:
+    """Are these solutions of several unknowns? One that is given twice is the same solution."""
+    return all(isinstance(item, Group) and item.kind == "tuple" for item in group.items)
+
+
 def _has_dots(items: Sequence[Answer]) -> bool:
     return any(isinstance(item, Words) and _DOTS in item.text for item in items)
 
@@ -107,7 +117,7 @@ def _with_dots(pred: Sequence[Answer], gold: Sequence[Answer], compare: Compare)
 
 
 def _without_repeats(group: Group, compare: Compare) -> Group:
-    if group.kind != "set":
+    if group.kind != "set" and not _all_tuples(group):
         return group
     kept = list[Answer]()
     for item in group.items:
@@ -128,7 +138,9 @@ def _by_name(pred: Group, gold: Group, names: list[dict[str, Answer]], compare: 
     if first and second:
         if first.keys() != second.keys():
             return unsure("the values have different names")
-        return _in_order([first[key] for key in sorted(first)], [second[key] for key in sorted(first)], compare)
+        return _in_order(
+            [first[key] for key in sorted(first)], [second[key] for key in sorted(first)], compare
+        )
     verdict = _in_order(pred.items, gold.items, compare)
     if verdict.outcome != "incorrect" or len(pred.items) != len(gold.items):
         return verdict

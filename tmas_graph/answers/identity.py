@@ -201,5 +201,3 @@ def _whole_places(names: list[str]) -> Iterator[dict[str, fmpq]]:
     draw = Random("whole places")
     for turn in range(PLACES):
         yield {name: fmpq(turn + 1 if turn < 4 else draw.randrange(1, 24)) for name in names}
-
-

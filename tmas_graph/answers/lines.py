@@ -15,7 +15,7 @@ class Unordered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """An end: before or after a number (`side` −1 or +1), or at infinity (`infinite`)."""
+    """An end: before or after a number (`side` -1 or +1), or at infinity (`infinite`)."""
 
     at: Formula
     side: int
@@ -41,8 +41,8 @@ def same_region(first: Region, second: Region) -> bool | None:
 
 
 def _merged(region: Region) -> list[Piece]:
-    pieces = [piece for part in region.parts if _order(*(piece := _ends(part))) < 0]
-    pieces.sort(key=cmp_to_key(lambda a, b: _order(a[0], b[0])))
+    pieces = [piece for piece in map(_ends, region.parts) if _order(*piece) < 0]
+    pieces.sort(key=cmp_to_key(_by_start))
     merged = list[Piece]()
     for piece in pieces:
         if merged and _order(piece[0], merged[-1][1]) <= 0:
@@ -53,6 +53,10 @@ def _merged(region: Region) -> list[Piece]:
     for point in region.without:
         merged = [kept for piece in merged for kept in _without(piece, point)]
     return merged
+
+
+def _by_start(first: Piece, second: Piece) -> int:
+    return _order(first[0], second[0])
 
 
 def _ends(part: Interval) -> Piece:

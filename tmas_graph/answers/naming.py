@@ -4,11 +4,14 @@ from typing import NamedTuple
 
 from tmas_graph.answers.brackets import Tokens
 from tmas_graph.answers.syntax import CONSTANTS
+from tmas_graph.answers.vocabulary import words
 
 _BEFORE = frozenset((r"\angle", r"\triangle", r"\overline", r"\measuredangle", r"\vec", r"\deg"))
 _GREEK = frozenset(
-    "alpha beta gamma delta epsilon theta lambda mu nu xi rho sigma tau phi varphi psi omega "
-    "Gamma Delta Theta Lambda Sigma Phi Psi Omega ell kappa eta zeta chi".split()
+    words(
+        "alpha beta gamma delta epsilon theta lambda mu nu xi rho sigma tau phi varphi psi omega "
+        "Gamma Delta Theta Lambda Sigma Phi Psi Omega ell kappa eta zeta chi"
+    )
 )
 
 
@@ -32,12 +35,11 @@ def named(tokens: Tokens) -> Named | None:
         if set(texts[2:-1:2]) == {","} and all(map(_is_letter, names)):
             return Named("".join(texts), ())
         return None
-    if not _is_letter(texts[0]) or texts[0] in CONSTANTS:
-        return None
-    rest = texts[1:]
     if all(text.isalpha() and text.isupper() for text in texts):
         return Named("".join(texts))
-    mark, rest = _subscript(rest)
+    if not _is_letter(texts[0]) or texts[0] in CONSTANTS:
+        return None
+    mark, rest = _subscript(texts[1:])
     return _called(texts[0].lstrip("\\") + mark, rest)
 
 

@@ -18,8 +18,9 @@ _RULES = tuple(
     for pattern, by in (
         (r"(?<=\d)\s?(?:\{,\}|,\\!\s?|\\,(?=\d{3}(?!\d)))(?=\d)", "\0"),
         (r"\\(?:left|right|[bB]igg?[lrm]?|middle)(?![a-zA-Z])\s?\.?", ""),
-        (r"\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits|rm|bf|it|hline)(?![a-zA-Z])", " "),
-        (r"\\(?:boldsymbol|mathbf|mathit|mathsf|bm|boxed|fbox|ensuremath|mbox)(?![a-zA-Z])\s?", " "),
+        (r"\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits)(?![a-zA-Z])", " "),
+        (r"\\(?:rm|bf|it|hline|boxed|fbox|ensuremath|mbox)(?![a-zA-Z])\s?", " "),
+        (r"\\(?:boldsymbol|mathbf|mathit|mathsf|bm)(?![a-zA-Z])\s?", " "),
         (r"\\[dtc]frac(?![a-zA-Z])", r"\\frac"),
         (r"\\[dt]binom(?![a-zA-Z])", r"\\binom"),
         (r"\\(?:leq|leqslant|leqq)(?![a-zA-Z])|<=|=<", r"\\le "),
@@ -30,7 +31,7 @@ _RULES = tuple(
         (r"\\colon(?![a-zA-Z])", ":"),
         (r"\\(?:dots|cdots|dotsc|dotsb)(?![a-zA-Z])|\.\.\.", r"\\ldots "),
         (r"\\(?:varnothing|O)(?![a-zA-Z])", r"\\emptyset "),
-        (r"\\(?:quad|qquad|nobreak|allowbreak|hfill)(?![a-zA-Z])|\\[,;:! >]|~", " "),
+        (r"\\(?:quad|qquad|nobreak|allowbreak|hfill)(?![a-zA-Z])|(?<!\\)\\[,;:! >]|~", " "),
         (r"\\h?space\*?\{[^{}]*\}|\\label\{[^{}]*\}|\\tag\*?\{[^{}]*\}", " "),
         (r"\\(?:degree|degrees)(?![a-zA-Z])", r"^\\circ "),
         (r"\^\s?\{\s?\\circ\s?\}", r"^\\circ "),
@@ -46,7 +47,7 @@ def normalise(answer: str) -> str:
     """Spell `answer` in one way; the result is for the parser, and for people to read."""
     text = _SQUARE_METRES.sub(r"\\text{ \1^2}", answer)
     for pattern, mark, table in _SCRIPTS:
-        text = pattern.sub(lambda m, k=mark, t=table: f"{k}{{{m.group().translate(t)}}}", text)
+        text = pattern.sub(rf"{mark}{{\g<0>}}", text).translate(table)
     text = text.translate(TABLE)
     for rule, by in _RULES:
         text = rule.sub(by if by is not None else _close_up, text)

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 MAX_DIGITS = 4000  # Python refuses to read longer integers from text
 
-_DIGITS = r"(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)"
+_DIGITS = r"(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d+\.?\d*|\.\d+)"
 _PLAIN = re.compile(rf"([-+]?)\s?({_DIGITS})(?:[eE]([-+]?\d{{1,3}}))?")
 _RATIO = re.compile(rf"([-+]?)\s?({_DIGITS})\s?/\s?({_DIGITS})")
 _FRACTION = re.compile(r"([-+]?)\s?\\frac\s?(?:\{([^{}]*)\}|(\d))\s?(?:\{([^{}]*)\}|(\d))")

@@ -21,7 +21,7 @@ Ball = arb | acb
 
 
 class Undefined(Exception):
-    """The formula has no value here: a division by zero, the root of a negative number, …"""
+    """The formula has no value here: a division by zero, the root of a negative number."""
 
 
 class Bound(NamedTuple):

@@ -14,12 +14,12 @@ from tmas_graph.answers.plusminus import variants
 from tmas_graph.answers.syntax import Apply, Formula, Unreadable, names_in
 from tmas_graph.answers.tokens import Token, tokenise
 from tmas_graph.answers.units import peel_unit
-from tmas_graph.answers.vocabulary import APPROXIMATELY, EMPTY, EVERYTHING, SEPARATING
+from tmas_graph.answers.vocabulary import APPROXIMATELY, EMPTY, EVERYTHING, SEPARATING, words
 
 MAX_ITEMS = 300
 _ORDER = {"<": "<", ">": ">", r"\le": "<=", r"\ge": ">="}
 _RELATIONS = frozenset(("=", r"\in", r"\ne", r"\equiv", r"\to", r"\sim", r"\mid", *_ORDER))
-_MATRICES = frozenset("matrix pmatrix bmatrix Bmatrix smallmatrix array".split())
+_MATRICES = frozenset(words("matrix pmatrix bmatrix Bmatrix smallmatrix array"))
 
 
 def read_answer(text: str, *, grouped: bool = True) -> Answer:
@@ -206,6 +206,8 @@ def _read_value(tokens: Tokens) -> Answer:
 def _read_wrapped(tokens: Tokens) -> Answer | None:
     """Read what stands in one pair of brackets; None where they only group a formula."""
     opening, inside = tokens[0].text, tokens[1:-1]
+    if inside and inside[0].text.startswith(r"\begin:") and opening in ("(", "["):
+        return _read_matrix(inside)
     if opening == "{":
         if len(split_at_text(inside, r"\choose")) > 1:
             return None

@@ -8,10 +8,10 @@ import re
 
 _NEGATION = re.compile(
     r"\b(?:not|no|never|neither|nor|none|cannot|wrong|incorrect|false|without|unless|if|"
-    r"pas|nicht|kein|sin)\b|n't\b|n’t\b|\\(?:neg|not|ne)\b|不|没",
+    r"pas|nicht|kein|sin)\b|n't\b|n\u2019t\b|\\(?:neg|not|ne)\b|不|没",
     re.IGNORECASE,
 )
-_COPULA = re.compile(r"\b(?:is|are|equals|gives|gets|yields)\b|[:：]\s", re.IGNORECASE)
+_COPULA = re.compile(r"\b(?:is|are|equals|gives|gets|yields)\b|[:\uff1a]\s", re.IGNORECASE)
 _BOLD = re.compile(r"\*\*([^*\n]{1,300})\*\*[.。]?$")
 _NAMED_AFTER = re.compile(
     r"(\$[^$]{1,300}\$|\\\(.{1,300}?\\\)) (?:is|are) (?:the|our|my|your) "

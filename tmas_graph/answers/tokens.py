@@ -2,9 +2,11 @@
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from tmas_graph.answers.syntax import TooLarge, Unreadable
+from tmas_graph.answers.vocabulary import MEASURES, words
 
 MAX_TOKENS = 4_000
 MAX_DEPTH = 40
@@ -21,7 +23,7 @@ class Token:
     tight: bool = True
 
 
-_GROUPED = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d]|,\d)"
+_GROUPED = r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?(?![\d]|,\d)"
 _PIECE = re.compile(
     r"(?P<space>\s+)"
     r"|(?P<number>GROUPED(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4}(?![\d.]))?)"
@@ -51,10 +53,10 @@ KNOWN = {
 """Words that are mathematics when they are written without a backslash."""
 
 _SHORT_WORDS = frozenset(
-    "is if or no in of to by at as an on it be so we all any for and the yes not are has".split()
+    words("is if or no in of to by at as an on it be so we all any for and the yes not are has")
 )
 _LOUD_WORDS = frozenset(
-    "AND ANY ALL FOR IF NONE NOT OR THE TRUE YES".split()  # other capitals in a row are segments
+    words("AND ANY ALL FOR IF NONE NOT OR THE TRUE YES")  # other capitals in a row are segments
 )
 
 
@@ -70,6 +72,10 @@ def tokenise(text: str, *, grouped: bool = True) -> list[Token]:
             tight = False
             if match.group().count("\n") > 1:
                 tokens.append(Token("sign", "\n", False))
+            continue
+        unit = match.group("inside") if tokens and tokens[-1].kind == "number" else None
+        if unit is not None and unit.strip() in MEASURES:
+            tokens.append(Token("word", unit.strip(), False))
             continue
         for token in _read(match, tight):
             depth += (token.text in "({[") - (token.text in ")}]")
@@ -128,7 +134,7 @@ def _product(letters: str) -> bool:
     """Are these variables side by side (`ab`, `xyz`), rather than a word?"""
     if len(letters) <= 2:
         return letters not in BARE_UNITS
-    steps = [ord(b) - ord(a) for a, b in zip(letters, letters[1:], strict=False)]
+    steps = [ord(b) - ord(a) for a, b in pairwise(letters)]
     return all(0 < step <= 2 for step in steps)
 
 

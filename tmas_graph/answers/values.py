@@ -43,9 +43,8 @@ def compare_values(pred: Value, gold: Value) -> Verdict:
 def compare_plainly(first: Formula, second: Formula) -> Verdict:
     """Compare two formulas, also as letters that name a choice and as printed decimals."""
     letters = [side.text for side in (first, second) if isinstance(side, Name)]
-    if len(letters) == 2 and len(letters[0]) == len(letters[1]) == 1:
-        if letters[0] != letters[1] and letters[0].lower() == letters[1].lower():
-            return unsure("the same letter, large and small")
+    if len(letters) == 2 and _differ_in_case(*letters):
+        return unsure("the same letter, large and small")
     found = compare_formulas(first, second)
     if found.relation == "equal":
         return correct(found.why)
@@ -61,6 +60,10 @@ def compare_plainly(first: Formula, second: Formula) -> Verdict:
         if _is_printed(decimal, other):
             return correct("the decimal is the exact value as a computer prints it")
     return incorrect(found.why)
+
+
+def _differ_in_case(first: str, second: str) -> bool:
+    return len(first) == len(second) == 1 and first != second and first.lower() == second.lower()
 
 
 def _segments_as_products(formula: Formula) -> Formula:
@@ -91,9 +94,10 @@ def _compare_percent(pred: Value, gold: Value) -> Verdict:
         for side in (pred, gold)
     )
     verdict = compare_plainly(first, second)
-    if verdict.outcome == "incorrect" and pred.unit != gold.unit:
-        if compare_formulas(pred.formula, gold.formula).relation == "equal":
-            return unsure("the same digits, once with percent and once without")
+    if verdict.outcome != "incorrect" or pred.unit == gold.unit:
+        return verdict
+    if compare_formulas(pred.formula, gold.formula).relation == "equal":
+        return unsure("the same digits, once with percent and once without")
     return verdict
 
 
@@ -127,7 +131,11 @@ def _renamed(formula: Formula, olds: tuple[str, ...], news: tuple[str, ...]) -> 
 
 def _is_printed(decimal: Formula, exact: Formula) -> bool:
     """Is `decimal`, of 15 digits or more, what is printed for an endless decimal?"""
-    if isinstance(decimal, Apply) and decimal.head == "neg" and isinstance(decimal.arguments[0], Number):
+    if (
+        isinstance(decimal, Apply)
+        and decimal.head == "neg"
+        and isinstance(decimal.arguments[0], Number)
+    ):
         return _is_printed(decimal.arguments[0], Apply("neg", (exact,)))
     if not isinstance(decimal, Number) or decimal.digits < _PRINTED_DIGITS or names_in(exact):
         return False

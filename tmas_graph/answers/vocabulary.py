@@ -2,6 +2,12 @@
 
 from fractions import Fraction
 
+
+def words(text: str) -> tuple[str, ...]:
+    """Cut a line of words."""
+    return tuple(text.split())
+
+
 _LENGTH = {"mm": "1/1000", "cm": "1/100", "dm": "1/10", "m": "1", "km": "1000",
            "millimeter": "1/1000", "centimeter": "1/100", "meter": "1", "metre": "1",
            "kilometer": "1000", "kilometre": "1000", "centimetre": "1/100",
@@ -23,11 +29,14 @@ MEASURES: dict[str, tuple[str, Fraction]] = {
 """Dimension and factor of the units that convert into each other."""
 
 COUNTED = frozenset(
-    "unit sq square cubic cube sq. per dollar cent euro pound yuan rupee yen usd month year "
-    "person people student child children man men woman women boy girl book page apple coin point "
-    "way time solution triple pair game ball card marble ticket piece hz newton joule watt mph "
-    "kmh rpm mole item number box boxe car dog cat tree egg degree radian rad "
-    "页 个 只 元 米 人 岁 天 次 本 张 克 小时 分钟".split()
+    words(
+        "unit sq square cubic cube sq. per dollar cent euro pound yuan rupee yen usd month year "
+        "person people student child children man men woman women boy girl book page "
+        "apple coin point "
+        "way time solution triple pair game ball card marble ticket piece hz newton joule watt mph "
+        "kmh rpm mole item number box boxe car dog cat tree egg degree radian rad "
+        "页 个 只 元 米 人 岁 天 次 本 张 克 小时 分钟"
+    )
 )
 """Units that are dropped beside a number: what they count, the question says."""
 
@@ -40,8 +49,10 @@ APPROXIMATELY = frozenset(("approximately", "approx", "approx.", "about", "rough
 SPELT = {
     word: value
     for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-        "fifteen sixteen seventeen eighteen nineteen twenty".split()
+        words(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+            "fifteen sixteen seventeen eighteen nineteen twenty"
+        )
     )
 }
 EMPTY = frozenset(("no solution", "no solutions", "none", "empty set", "the empty set",
@@ -49,8 +60,10 @@ EMPTY = frozenset(("no solution", "no solutions", "none", "empty set", "the empt
 EVERYTHING = frozenset(("all real numbers", "all reals", "all real number", "any real number"))
 OPPOSITES = frozenset(
     frozenset(pair.split("/"))
-    for pair in "yes/no true/false odd/even finite/infinite positive/negative always/never "
-    "convergent/divergent increasing/decreasing rational/irrational alice/bob".split()
+    for pair in words(
+        "yes/no true/false odd/even finite/infinite positive/negative always/never "
+        "convergent/divergent increasing/decreasing rational/irrational"
+    )
 )
 
 

@@ -10,7 +10,8 @@ import resource
 import signal
 import struct
 import sys
-from typing import BinaryIO
+from collections.abc import Mapping
+from typing import IO
 
 LENGTH = struct.Struct(">I")
 _GRACE_SECONDS = 1.0
@@ -32,7 +33,11 @@ def main() -> None:
             verdict = decide(
                 str(request["pred"]), str(request["gold"]), directed=bool(request["directed"])
             )
-            reply = {"outcome": verdict.outcome, "cause": verdict.cause, "steps": verdict.steps}
+            reply: Mapping[str, object] = {
+                "outcome": verdict.outcome,
+                "cause": verdict.cause,
+                "steps": verdict.steps,
+            }
         except (MemoryError, RecursionError) as reason:
             reply = {"outcome": "error", "cause": f"limit: {type(reason).__name__}", "steps": ()}
         except Exception as reason:
@@ -41,7 +46,7 @@ def main() -> None:
         write(replies, reply)
 
 
-def read(stream: BinaryIO) -> dict[str, object] | None:
+def read(stream: IO[bytes]) -> dict[str, object] | None:
     """Read one message; None at the end of the stream."""
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
@@ -54,7 +59,7 @@ def read(stream: BinaryIO) -> dict[str, object] | None:
     return message
 
 
-def write(stream: BinaryIO, message: dict[str, object]) -> None:
+def write(stream: IO[bytes], message: Mapping[str, object]) -> None:
     """Write one message."""
     body = json.dumps(message).encode()
     stream.write(LENGTH.pack(len(body)) + body)

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -80,10 +81,8 @@ class Worker:
         """End the process at once and collect it."""
         self._process.kill()
         for pipe in (self._process.stdin, self._process.stdout):
-            try:
+            with suppress(OSError):
                 _open(pipe).close()
-            except OSError:
-                pass
         self._process.wait()
 
     def _exchange(
@@ -136,7 +135,9 @@ class WorkerPool:
             return error(f"limit: no verdict within {limit:g} s, or out of memory")
         steps = reply["steps"]
         assert isinstance(steps, list)
-        return Verdict(_OUTCOMES[str(reply["outcome"])], str(reply["cause"]), tuple(map(str, steps)))
+        return Verdict(
+            _OUTCOMES[str(reply["outcome"])], str(reply["cause"]), tuple(map(str, steps))
+        )
 
     def pids(self) -> list[int]:
         """Give the numbers of the processes that run now."""
