@@ -6,20 +6,19 @@ import pytest
 
 from tmas_graph.answers import equivalence, workers
 
-CASES = Path(__file__).parents[1] / "cases" / "grading.jsonl"
 
-
-def shared(*parts: str) -> Path:
-    """Give a file of the shared test data; skip where it isn't there."""
+@pytest.fixture
+def shared_rows():
+    """Read a JSONL file of the shared test data; skip where that isn't there."""
     folder = os.environ.get("TMAS_DATA")
     if not folder:
         pytest.skip("TMAS_DATA is not set: the shared cases are not here")
-    return Path(folder).joinpath(*parts)
 
+    def read(*parts):
+        text = Path(folder).joinpath(*parts).read_text(encoding="utf-8")
+        return [json.loads(line) for line in text.splitlines()]
 
-def rows(path: Path) -> list[dict[str, object]]:
-    """Read a JSONL file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return read
 
 
 @pytest.fixture

@@ -1,30 +1,37 @@
 import asyncio
+import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
-from conftest import CASES, rows, shared
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tmas_graph.answers.answer import Words
 from tmas_graph.answers.equivalence import agrade, equal, grade
+from tmas_graph.answers.extract import gold_answer
+from tmas_graph.answers.normalise import normalise
+from tmas_graph.answers.reading import read_answer
 from tmas_graph.answers.ungradable import UNGRADABLE
 
 POLICY_FREE_RIGHT = 0.98
+_FILE = Path(__file__).parents[1] / "cases" / "grading.jsonl"
+CASES = [json.loads(line) for line in _FILE.read_text(encoding="utf-8").splitlines()]
 
 
-@pytest.mark.parametrize("case", rows(CASES), ids=lambda case: f"{case['id']}-{case['kind']}")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['id']}-{case['kind']}")
 def test_our_own_cases_have_their_verdicts(case):
     verdict = grade(case["pred"], case["gold"])
     assert verdict.outcome == case["verdict"], verdict
 
 
-def test_the_shared_cases_are_right_and_none_is_falsely_correct():
+def test_the_shared_cases_are_right_and_none_is_falsely_correct(shared_rows):
     graded = [
         (case, grade(case["pred"], case["gold"]))
-        for case in rows(shared("grading", "cases.jsonl"))
+        for case in shared_rows("grading", "cases.jsonl")
         if not case.get("policy")
     ]
     accepted = [(case, verdict.outcome == "correct") for case, verdict in graded]
@@ -34,25 +41,19 @@ def test_the_shared_cases_are_right_and_none_is_falsely_correct():
 
 
 @pytest.mark.parametrize("name", ["imo_answerbench_v2", "gsm8k_test200"])
-def test_golds_match_themselves_when_they_are_written_apart(name):
-    """Spaces are added at operators, so that the match isn't one of spelling alone."""
+def test_golds_match_themselves(name, shared_rows):
     unequal = [
         row["problem_id"]
-        for row in rows(shared("benchmarks", f"{name}.jsonl"))
+        for row in shared_rows("benchmarks", f"{name}.jsonl")
         if grade(rf"\boxed{{{row['answer']}}}", row["answer"]).outcome != "correct"
     ]
     assert unequal == []
 
 
-def test_golds_that_rules_cannot_read_are_listed():
-    from tmas_graph.answers.answer import Words
-    from tmas_graph.answers.extract import gold_answer
-    from tmas_graph.answers.normalise import normalise
-    from tmas_graph.answers.reading import read_answer
-
+def test_golds_that_rules_cannot_read_are_listed(shared_rows):
     unread = {
         row["problem_id"]
-        for row in rows(shared("benchmarks", "imo_answerbench_v2.jsonl"))
+        for row in shared_rows("benchmarks", "imo_answerbench_v2.jsonl")
         if isinstance(read_answer(normalise(gold_answer(row["answer"]))), Words)
     }
     assert unread == set(UNGRADABLE)

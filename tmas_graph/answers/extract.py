@@ -7,7 +7,9 @@ Thinking doesn't count: an answer that stands only before `</think>` is no answe
 import re
 from typing import NamedTuple
 
-_BOX = re.compile(r"\\?(?:begin)?(?:boxed|f(?:rame)?box)(?![a-zA-Z])[ \t\n]{0,9}")
+_BOX = re.compile(r"box(ed)?(?![a-zA-Z])[ \t\n]{0,9}")
+_BEFORE_BOXED = re.compile(r"\\?(?:begin)?$")
+_BEFORE_BOX = re.compile(r"\\?f(?:rame)?$")
 _BARE_BOX = re.compile(r"[-+]?(?:\d[\d.,]{0,400}|\.\d{1,400})|[A-Za-z](?![A-Za-z])")
 _BETWEEN_BOXES = re.compile(
     r"(?:[ \t\n,;$&.]|\\[()\[\],;! ]|\\q?quad|\\text(?:rm|bf)?\{\s{0,3}(?:and|or|,)?\s{0,3}\}"
@@ -15,6 +17,8 @@ _BETWEEN_BOXES = re.compile(
 )
 _LISTING = re.compile(r",|;|\band\b|\bor\b")
 _PERCENT = re.compile(r"\s?\$?\s?(?:\\?%|percent\b|pct\b)")
+_TAIL = 20_000  # characters in which a cue is looked for
+_SENTENCE = 4_000
 _TAGS = "<answer>", "</answer>"
 _MARKER = re.compile(r"####[ \t]*([^\n]*)")
 _CUE = re.compile(
@@ -83,11 +87,15 @@ def after_thinking(text: str) -> str | None:
 
 def _boxes(text: str) -> tuple[list[Box], bool]:
     """Find the outermost balanced boxes that aren't empty; True if the last one is cut off."""
-    pairs, found, cut = _brace_pairs(text), list[Box](), False
+    pairs = _brace_pairs(text) if "box" in text else {}
+    found, cut = list[Box](), False
     for match in _BOX.finditer(text):
-        start, brace = match.start(), match.end()
-        if found and start < found[-1].end:
+        lead = (_BEFORE_BOXED if match[1] else _BEFORE_BOX).search(
+            text, max(0, match.start() - 6), match.start()
+        )
+        if lead is None or (found and match.start() < found[-1].end):
             continue
+        start, brace = lead.start(), match.end()
         if text.startswith("{", brace):
             cut = brace not in pairs
             if not cut and (content := text[brace + 1 : pairs[brace]].strip()):
@@ -135,10 +143,10 @@ def _tagged(text: str) -> str | None:
 
 def _cued(text: str) -> str | None:
     """Read what stands after the last "answer is", up to the end of its sentence."""
-    end = -1
-    for match in _CUE.finditer(text):
+    tail, end = text[-_TAIL:], -1
+    for match in _CUE.finditer(tail):
         end = match.end()
-    return first_statement(text[end:]) if end >= 0 else None
+    return first_statement(tail[end : end + _SENTENCE]) if end >= 0 else None
 
 
 def first_statement(text: str) -> str | None:

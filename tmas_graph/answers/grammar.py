@@ -107,7 +107,8 @@ class Grammar(Atoms):
             before = self.tokens[self.at - 1]
             if before.kind == "number" == self.peek().kind:
                 raise Unreadable(f'two numbers side by side: "{before.text} {self.peek().text}"')
-            if before.kind == "letter" and self.peek().kind == "number":
+            raised = self.at > 1 and self.tokens[self.at - 2].text in ("^", "_")
+            if before.kind == "letter" and self.peek().kind == "number" and not raised:
                 raise Unreadable(f'a number after a letter: "{before.text} {self.peek().text}"')
             if self.peek().kind == "word":
                 raise Unreadable(f'the words "{self.peek().text}" are left over')

@@ -16,7 +16,6 @@ UNGRADABLE: dict[str, str] = {
     "imo-bench-algebra-097": 'the words "where" are left over',
     "imo-bench-algebra-098": '"," where ")" is needed',
     "imo-bench-algebra-099": 'the words "for" are left over',
-    "imo-bench-combinatorics-034": 'a number after a letter: "a 3"',
     "imo-bench-combinatorics-059": 'the words "taking" are left over',
     "imo-bench-combinatorics-064": 'the words "No" are left over',
     "imo-bench-geometry-078": 'the words "if" are left over',

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from tmas_graph.answers.verdict import Verdict
 
 app = typer.Typer()
+_HEADINGS = (
+    *("cases", "correct", "incorrect", "unsure", "error"),
+    *("right", "false correct", "median ms"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,21 +134,14 @@ def _print_steps(graded: Iterator[Graded]) -> None:
 
 
 def _print_by_kind(graded: Iterator[Graded]) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
     rows = list(graded)
-    table = Table("kind")
-    for heading in (
-        "cases",
-        "correct",
-        "incorrect",
-        "unsure",
-        "error",
-        "right",
-        "false correct",
-        "median ms",
-    ):
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table.add_column("kind", no_wrap=True)
+    for heading in _HEADINGS:
         table.add_column(heading, justify="right")
     for kind in sorted({each.case.kind for each in rows}):
         table.add_row(kind or "-", *_counts([each for each in rows if each.case.kind == kind]))
