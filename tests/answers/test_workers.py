@@ -80,6 +80,39 @@ def test_a_worker_is_recycled(own_pool, monkeypatch):
     assert len(seen) == 2
 
 
+def test_a_reply_that_was_not_waited_for_answers_no_later_request(own_pool, monkeypatch):
+    decide(own_pool, "x", "y")
+
+    def interrupted(stream):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(workers, "read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            decide(own_pool, r"\sqrt{4}", "2")
+    assert decide(own_pool, r"\sqrt{4}", "3").outcome == "incorrect"
+
+
+def test_a_forked_child_has_workers_of_its_own():
+    script = textwrap.dedent(
+        """
+        import os, sys
+        from tmas_graph.answers.equivalence import grade
+        from tmas_graph.answers.workers import pool
+        grade("x", "y+1")
+        before = pool().pids()
+        child = os.fork()
+        if child == 0:
+            same = pool().pids() == before or grade("sqrt(8)", "2sqrt(2)").outcome != "correct"
+            sys.exit(3 if same else 0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(status, pool().pids() == before)
+        """
+    )
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert ran.stdout.split() == ["0", "True"], ran.stderr
+
+
 def test_ctrl_c_leaves_the_worker_alone(own_pool):
     decide(own_pool, "x", "y")
     (pid,) = own_pool.pids()

@@ -14,7 +14,8 @@ from tmas_graph.answers.showing import shown
 from tmas_graph.answers.syntax import TooLarge
 from tmas_graph.answers.verdict import Verdict, error, unsure
 
-_GROUPED = re.compile(r"\d,\d{3}(?!\d)")
+_GROUPED = re.compile(r"(?<![\d,])[1-9]\d{0,2}(?:,\d{3})+(?![\d,])")
+_LAYOUT = re.compile(r"\\?[{}()\[\]]|\s")
 _CLOCK = re.compile(r"\d{1,2}:[0-5]\d")
 _DECIMAL_COMMA = re.compile(r"(-?)(\d+),(\d+)")
 
@@ -28,6 +29,8 @@ def decide(pred: str, gold: str, *, directed: bool) -> Verdict:
         verdicts = list[Verdict]()
         for one, other in _readings(pred, gold):
             verdicts.append(_compare(pred, gold, (one, other), directed))
+            if verdicts[-1].outcome == "correct" and len(verdicts) > 1:
+                return _unless_reordered(pred, gold, verdicts[-1])
             if verdicts[-1].outcome == "correct":
                 return _unless_clock(pred, gold, verdicts[-1])
         return _unless_decimal_comma(pred, gold, verdicts[0])
@@ -43,7 +46,10 @@ def _ways(text: str) -> tuple[bool, ...]:
     """In brackets `(2,251,252)` is a triple; elsewhere `1,234` may be one number or two."""
     if text.startswith(("(", "[", r"\{", r"\langle")):
         return (False,)
-    return (True, False) if _GROUPED.search(text) else (True,)
+    rest = _GROUPED.sub("", text)
+    if rest == text or ("," in rest and ", " not in rest):
+        return (False,)  # no group of digits, or commas without spaces all through: a list
+    return (True, False)
 
 
 def _compare(pred: str, gold: str, grouped: tuple[bool, bool], directed: bool) -> Verdict:
@@ -56,11 +62,18 @@ def _compare(pred: str, gold: str, grouped: tuple[bool, bool], directed: bool) -
 
 
 def _as_asked(pred: Answer, gold: Answer) -> tuple[Answer, Answer]:
-    if isinstance(pred, Claim) and isinstance(gold, Value):
+    if isinstance(pred, Claim) and isinstance(gold, Value) and not gold.name:
         return states_quantity(pred) or pred, gold
-    if isinstance(gold, Claim) and isinstance(pred, Value):
+    if isinstance(gold, Claim) and isinstance(pred, Value) and not pred.name:
         return pred, states_ratio(gold) or gold
     return pred, gold
+
+
+def _unless_reordered(pred: str, gold: str, verdict: Verdict) -> Verdict:
+    """Take `4,125` for a list only where the other side lists the same in the same order."""
+    if _LAYOUT.sub("", pred) == _LAYOUT.sub("", gold):
+        return verdict
+    return unsure("a comma that may group digits").after(*verdict.steps)
 
 
 def _unless_clock(pred: str, gold: str, verdict: Verdict) -> Verdict:

@@ -7,6 +7,7 @@ text is never run as code. A judge model may be asked where the verdict is `unsu
 
 import asyncio
 import hashlib
+import os
 import re
 import threading
 from collections import OrderedDict
@@ -52,6 +53,8 @@ def equal(first: str, second: str, *, timeout: float = TIMEOUT) -> Verdict:
 
 async def aequal(first: str, second: str, *, timeout: float = TIMEOUT) -> Verdict:  # noqa: ASYNC109
     """Do what `equal` does, without holding up the event loop."""
+    if known := _known(_key("equal", *sorted((first, second)))):
+        return known
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(
         pool().executor, partial(equal, first, second, timeout=timeout)
@@ -130,6 +133,14 @@ def _short(text: str) -> str:
 _Key = tuple[str, str, str]
 _memory = OrderedDict[_Key, Verdict]()
 _memory_lock = threading.Lock()
+
+
+def _renew_lock() -> None:
+    global _memory_lock
+    _memory_lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_lock)  # another thread may hold it at that moment
 
 
 def _key(kind: str, first: str, second: str) -> _Key:

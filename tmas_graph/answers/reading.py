@@ -123,11 +123,14 @@ def _read_equation(parts: list[Tokens]) -> Answer:
     if name and named(last) and len(last) == len(first) == 1:
         return Claim("=", read_formula(first), read_formula(last))
     if name:
+        _require_consistent(parts[1:])
         inner = _read_operand(last)
         if not (isinstance(inner, Value) and name.text in names_in(inner.formula)):
             return _with_name(inner, name, last)
-    if len(split_at_text(first, ":")) > 1:
-        return _with_name(_read_operand(last), Named("ratio"), last)
+    sides = split_at_text(first, ":")
+    if len(parts) == len(sides) == 2 and all(map(named, sides)):
+        ratio = Named("".join(token.text for token in first))
+        return _with_name(_read_operand(last), ratio, last)
     formulas = [read_formula(part) for part in parts]
     if len(formulas) > 2:
         if any(map(names_in, formulas)):
@@ -137,6 +140,15 @@ def _read_equation(parts: list[Tokens]) -> Answer:
     if len(left) == len(right) == 1:
         return Claim("=", left[0], right[0])
     raise Unreadable("plus-minus in an equation")
+
+
+def _require_consistent(values: list[Tokens]) -> None:
+    """Refuse a chain of different formulas; of numbers the last one counts (`x = 2+3 = 5`)."""
+    if len(values) < 2:
+        return
+    formulas = [read_formula(value) for value in values if value]
+    if any(map(names_in, formulas)) and len(set(formulas)) > 1:
+        raise Unreadable("a chain of different formulas")
 
 
 def _with_name(inner: Answer, name: Named | None, tokens: Tokens) -> Answer:

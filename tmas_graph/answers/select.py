@@ -2,7 +2,8 @@
 
 Two answers are in one class if a comparison says `correct`, or if a chain of such comparisons
 joins them (union-find). The comparison is given, so that this file knows no grader; `classes_of`
-asks it only for pairs that aren't joined yet.
+asks it only for pairs that aren't joined yet. It may wait for a worker: from a coroutine, call
+`select` through `asyncio.to_thread`.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -120,8 +120,9 @@ def _scale(unit: str, other: str) -> Fraction | None:
 
 
 def _renamed(formula: Formula, olds: tuple[str, ...], news: tuple[str, ...]) -> Formula:
-    if set(news) - set(olds) & names_in(formula):
-        return formula
+    """Call the parameters as the other side does; a free letter of such a name is another."""
+    for free in (set(news) - set(olds)) & names_in(formula):
+        formula = substitute(formula, free, Name(f"free {free}"))
     for place, old in enumerate(olds):
         formula = substitute(formula, old, Name(f"parameter {place}"))
     for place, new in enumerate(news):

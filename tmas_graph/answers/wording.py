@@ -7,12 +7,14 @@ from tmas_graph.answers.syntax import Name
 from tmas_graph.answers.verdict import Verdict, correct, incorrect, unsure
 from tmas_graph.answers.vocabulary import OPPOSITES
 
-_COMMAND = re.compile(r"\\(?:text|textbf|textrm|textit|mathrm|operatorname)(?![a-zA-Z])")
+_COMMAND = re.compile(
+    r"\\(?:text|textbf|textrm|textit|mathrm|operatorname)(?![a-zA-Z])\s?\{([^{}]*)\}"
+)
 
 
 def words_of(text: str) -> list[str]:
     """Give the words and signs of a text, in small letters, without markup."""
-    plain = _COMMAND.sub(" ", text).replace("{", " ").replace("}", " ")
+    plain = _COMMAND.sub(r" \1 ", text)
     return re.findall(r"\\?[a-z]+|\d+|\S", plain.lower())
 
 

@@ -11,6 +11,7 @@ import signal
 import struct
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import IO
 
 LENGTH = struct.Struct(">I")
@@ -68,10 +69,15 @@ def write(stream: IO[bytes], message: Mapping[str, object]) -> None:
 
 def _limit(megabytes: int) -> None:
     """Bound the memory; forbid writing to files and opening any."""
-    resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))
+    limits = {
+        resource.RLIMIT_AS: megabytes << 20,
+        resource.RLIMIT_CORE: 0,
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_NOFILE: 3,
+    }
+    for what, value in limits.items():
+        with suppress(OSError, ValueError):  # some systems don't know a limit
+            resource.setrlimit(what, (value, value))
 
 
 if __name__ == "__main__":

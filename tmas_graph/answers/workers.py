@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -24,6 +25,7 @@ from tmas_graph.errors import StorageError
 MEMORY_MB = 1024
 RECYCLED_AFTER = 2_000
 START_SECONDS = 60.0
+_WORTH_A_RETRY = 0.2
 _ROOT = str(Path(__file__).parents[2])
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); "
@@ -61,8 +63,12 @@ class Worker:
 
     def ask(self, request: Mapping[str, object], limit: float) -> Mapping[str, object] | None:
         """Send a request; None if it took too long or the process died. Then it is closed."""
-        reply = self._exchange({**request, "limit": limit}, limit)
         self.served += 1
+        try:
+            reply = self._exchange({**request, "limit": limit}, limit)
+        except BaseException:  # Ctrl-C: a reply that comes later would answer the next request
+            self.close()
+            raise
         if reply is None or self.served >= RECYCLED_AFTER:
             self.close()
         return reply
@@ -113,6 +119,7 @@ class WorkerPool:
         self._lock = threading.Lock()
         self._free = threading.BoundedSemaphore(self.size)
         self._executor: ThreadPoolExecutor | None = None
+        self._owner = os.getpid()
 
     @property
     def executor(self) -> ThreadPoolExecutor:
@@ -124,20 +131,30 @@ class WorkerPool:
 
     def decide(self, pred: str, gold: str, *, directed: bool, limit: float) -> Verdict:
         """Compare two normalised answers in a worker; `limit` counts from when one is free."""
+        request = {"pred": pred, "gold": gold, "directed": directed}
+        end = time.monotonic() + limit
         with self._free:
-            worker = self._taken()
-            reply: Mapping[str, object] | None = None
-            try:
-                reply = worker.ask({"pred": pred, "gold": gold, "directed": directed}, limit)
-            finally:
-                self._returned(worker)
+            reply = self._asked(request, limit)
+            left = end - time.monotonic()
+            if reply is None and left > _WORTH_A_RETRY * limit:  # it died early: perhaps by chance
+                reply = self._asked(request, left)
+                left = end - time.monotonic()
+        if reply is None and left > _WORTH_A_RETRY * limit:
+            return error("limit: the grading process died twice, probably out of memory")
         if reply is None:
-            return error(f"limit: no verdict within {limit:g} s, or out of memory")
+            return error(f"limit: no verdict within {limit:g} s")
         steps = reply["steps"]
         assert isinstance(steps, list)
         return Verdict(
             _OUTCOMES[str(reply["outcome"])], str(reply["cause"]), tuple(map(str, steps))
         )
+
+    def _asked(self, request: Mapping[str, object], limit: float) -> Mapping[str, object] | None:
+        worker = self._taken()
+        try:
+            return worker.ask(request, limit)
+        finally:
+            self._returned(worker)
 
     def pids(self) -> list[int]:
         """Give the numbers of the processes that run now."""
@@ -146,6 +163,8 @@ class WorkerPool:
 
     def close(self) -> None:
         """End all workers; the pool can be used again, and starts others."""
+        if self._owner != os.getpid():  # a forked child leaves its parent's workers alone
+            return
         with self._lock:
             workers = [*self._idle, *self._busy]
             self._idle.clear()
