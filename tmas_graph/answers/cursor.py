@@ -48,6 +48,8 @@ class Cursor:
         r"""Take one digit of the number that comes next: `\frac12` has two arguments."""
         token = self.peek()
         first, rest = token.text[0], token.text[1:]
+        if not first.isdigit():
+            raise Unreadable(f'"{token.text}" where a digit is needed')
         if rest:
             self.tokens[self.at] = Token("number", rest)
         else:
@@ -63,6 +65,10 @@ class Cursor:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise TooLarge(f"the formula nests deeper than {MAX_DEPTH}")
+
+    def argument(self) -> Formula:
+        """Read what a command takes; the grammar gives it."""
+        raise NotImplementedError
 
     def expression(self) -> Formula:
         """Read a sum; the grammar gives it."""

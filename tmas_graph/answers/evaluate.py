@@ -9,7 +9,7 @@ from random import Random
 
 from flint import acb, arb, fmpq, fmpz
 
-from tmas_graph.answers import arithmetic, functions
+from tmas_graph.answers import arithmetic, circular, functions
 from tmas_graph.answers.quantity import Ball, Bound, Quantity, Undefined, rational, small_integer
 from tmas_graph.answers.syntax import Apply, Formula, Name, Number, TooLarge
 
@@ -95,8 +95,8 @@ class Evaluation:
                 return self._apply(head, arguments)
 
     def _apply(self, head: str, arguments: tuple[Formula, ...]) -> Quantity:
-        if head in functions.TRIGONOMETRIC and len(arguments) == 1:
-            return functions.trigonometric(self, head, arguments[0])
+        if head in circular.TRIGONOMETRIC and len(arguments) == 1:
+            return circular.trigonometric(self, head, arguments[0])
         values = [self.of(argument) for argument in arguments]
         if head in ("+", "-", "*", "/", "neg"):
             return arithmetic.OPERATIONS[head](self, values)

@@ -6,20 +6,20 @@ What holds words outside mathematics becomes `Words`: it equals nothing but itse
 from collections.abc import Iterable
 
 from tmas_graph.answers import regions
-from tmas_graph.answers.answer import Answer, Claim, Group, Matrix, Region, Value, Words
+from tmas_graph.answers.answer import Answer, Claim, Group, Region, Value, Words
 from tmas_graph.answers.brackets import Tokens, split_at, split_at_text, wrapped
 from tmas_graph.answers.grammar import read_formula
+from tmas_graph.answers.matrices import read_matrix
 from tmas_graph.answers.naming import Named, named
 from tmas_graph.answers.plusminus import variants
 from tmas_graph.answers.syntax import Apply, Formula, Unreadable, names_in
 from tmas_graph.answers.tokens import Token, tokenise
 from tmas_graph.answers.units import peel_unit
-from tmas_graph.answers.vocabulary import APPROXIMATELY, EMPTY, EVERYTHING, SEPARATING, words
+from tmas_graph.answers.vocabulary import APPROXIMATELY, EMPTY, EVERYTHING, SEPARATING
 
 MAX_ITEMS = 300
 _ORDER = {"<": "<", ">": ">", r"\le": "<=", r"\ge": ">="}
 _RELATIONS = frozenset(("=", r"\in", r"\ne", r"\equiv", r"\to", r"\sim", r"\mid", *_ORDER))
-_MATRICES = frozenset(words("matrix pmatrix bmatrix Bmatrix smallmatrix array"))
 
 
 def read_answer(text: str, *, grouped: bool = True) -> Answer:
@@ -189,7 +189,7 @@ def _read_operand(tokens: Tokens) -> Answer:
     elif interval := regions.read_interval(tokens):
         return interval
     if tokens[0].text.startswith(r"\begin:"):
-        return _read_matrix(tokens)
+        return read_matrix(tokens)
     if len(tokens) == 1 and tokens[0].text == "mathbb:R":
         return regions.everything()
     if len(tokens) == 1 and tokens[0].text == r"\emptyset":
@@ -219,7 +219,7 @@ def _read_wrapped(tokens: Tokens) -> Answer | None:
     """Read what stands in one pair of brackets; None where they only group a formula."""
     opening, inside = tokens[0].text, tokens[1:-1]
     if inside and inside[0].text.startswith(r"\begin:") and opening in ("(", "["):
-        return _read_matrix(inside)
+        return read_matrix(inside)
     if opening == "{":
         if len(split_at_text(inside, r"\choose")) > 1:
             return None
@@ -250,17 +250,3 @@ def _read_set(inside: Tokens) -> Answer:
     if isinstance(inner, Group) and inner.kind == "list":
         return Group("set", inner.items)
     return Group("set", (inner,))
-
-
-def _read_matrix(tokens: Tokens) -> Answer:
-    kind = tokens[0].text.partition(":")[2].rstrip("*")
-    body = list(tokens[1:-1])
-    if kind not in _MATRICES or tokens[-1].text != tokens[0].text.replace("begin", "end"):
-        raise Unreadable(f'the environment "{kind}"')
-    if kind == "array" and body and body[0].text == "{":
-        body = body[next(i for i, token in enumerate(body) if token.text == "}") + 1 :]
-    rows = [row for row in split_at_text(body, r"\\") if row]
-    cells = tuple(tuple(map(read_formula, split_at_text(row, "&"))) for row in rows)
-    if len({len(row) for row in cells}) != 1:
-        raise Unreadable("a matrix whose rows differ in length")
-    return Matrix(cells)
