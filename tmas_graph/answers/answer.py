@@ -43,6 +43,8 @@ class Region:
     parts: tuple[Interval, ...]
     without: tuple[Formula, ...] = ()
     name: str = ""
+    listed: bool = False
+    """The parts were listed: `x < 1, x > 2` is a union, `x > 1, x < 2` may not be one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,11 @@ def compare(pred: Answer, gold: Answer) -> Verdict:
                 named = Claim("=", Name(value.name), value.formula)
                 return claims.compare_claims(named, claim)
             return claims.compare_with_value(claim, value)
-    if isinstance(pred, Region) or isinstance(gold, Region):
+    if (
+        isinstance(pred, Region)
+        or isinstance(gold, Region)
+        or _lists_sets(pred) != _lists_sets(gold)
+    ):
         return _compare_regions(pred, gold)
     if isinstance(pred, Matrix) or isinstance(gold, Matrix):
         return groups.compare_vector(pred, gold, compare)
@@ -47,6 +51,14 @@ def _unwrapped(answer: Answer) -> Answer:
         if not (isinstance(item, Value) and names_in(item.formula)):
             return item
     return answer
+
+
+def _lists_sets(answer: Answer) -> bool:
+    """Is this a list such as `x < 1 or x > 2`?"""
+    listed = isinstance(answer, Group) and answer.kind == "list"
+    if not isinstance(answer, Group) or answer.kind != "list":
+        return False
+    return any(isinstance(item, Region) for item in answer.items)
 
 
 def _compare_matrices(pred: Matrix, gold: Matrix) -> Verdict:

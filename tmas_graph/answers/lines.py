@@ -45,6 +45,8 @@ def _merged(region: Region) -> list[Piece]:
     pieces.sort(key=cmp_to_key(_by_start))
     merged = list[Piece]()
     for piece in pieces:
+        if merged and region.listed and _order(piece[0], merged[-1][1]) < 0:
+            raise Unordered  # the parts overlap: perhaps all of them must hold
         if merged and _order(piece[0], merged[-1][1]) <= 0:
             low, high = merged[-1]
             merged[-1] = (low, high if _order(piece[1], high) <= 0 else piece[1])

@@ -78,6 +78,8 @@ def as_region(answer: Answer) -> Region:
     """
     if isinstance(answer, Region):
         return answer
+    if isinstance(answer, Group) and answer.kind == "list" and answer.items:
+        return _listed(answer)
     if isinstance(answer, Group) and all(isinstance(item, Value) for item in answer.items):
         ends = [item.formula for item in answer.items if isinstance(item, Value)]
         if answer.kind == "tuple" and answer.brackets == "()" and len(ends) == 2:
@@ -85,6 +87,22 @@ def as_region(answer: Answer) -> Region:
         if answer.kind == "set":
             return Region(tuple(Interval(end, end, True, True) for end in ends))
     raise Unreadable("no set of real numbers")
+
+
+def _listed(group: Group) -> Region:
+    """Take a list such as `x < 1 or x = 2` for a union, if one number is meant throughout."""
+    parts, names = list[Interval](), set[str]()
+    for item in group.items:
+        if isinstance(item, Region) and not item.without:
+            parts.extend(item.parts)
+        elif isinstance(item, Value) and item.name:
+            parts.append(Interval(item.formula, item.formula, True, True))
+        else:
+            raise Unreadable("a list of sets and other things")
+        names.add(item.name)
+    if len(names) != 1:
+        raise Unreadable("a list of sets for different numbers")
+    return Region(tuple(parts), (), names.pop(), listed=True)
 
 
 def _finite(end: Formula) -> Formula | None:

@@ -61,7 +61,11 @@ def called_in(formula: Formula) -> bool:
 
 
 def has_imaginary(formula: Formula) -> bool:
-    """Does the imaginary unit occur?"""
+    """Does the imaginary unit occur? The index of a sum may be called i as well."""
+    if isinstance(formula, Apply) and formula.head in ("sum", "prod"):
+        body, index, *ends = formula.arguments
+        inside = index != Name("i") and has_imaginary(body)
+        return inside or any(map(has_imaginary, ends))
     if isinstance(formula, Apply):
         return any(map(has_imaginary, formula.arguments))
     return formula == Name("i")
