@@ -48,14 +48,14 @@ def _unwrapped(answer: Answer) -> Answer:
     """Take the set of one item for that item; braces around a letter may mean something else."""
     if isinstance(answer, Group) and answer.kind != "tuple" and len(answer.items) == 1:
         item = answer.items[0]
-        if not (isinstance(item, Value) and names_in(item.formula)):
+        empty = isinstance(item, Group) and not item.items
+        if not empty and not (isinstance(item, Value) and names_in(item.formula)):
             return item
     return answer
 
 
 def _lists_sets(answer: Answer) -> bool:
     """Is this a list such as `x < 1 or x > 2`?"""
-    listed = isinstance(answer, Group) and answer.kind == "list"
     if not isinstance(answer, Group) or answer.kind != "list":
         return False
     return any(isinstance(item, Region) for item in answer.items)

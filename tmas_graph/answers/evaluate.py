@@ -26,6 +26,7 @@ class Evaluation:
         self.at = dict(at)
         self.real = real
         self.weight = 0
+        self.scale = 0
         self.steps = 0
         self._radicals = dict[object, int]()
         self._unity = 1
@@ -39,6 +40,10 @@ class Evaluation:
             if degree > _MAX_DEGREE:
                 return _MAX_DEGREE
         return degree
+
+    def spread(self, bits: int) -> None:
+        """Note how far from 1 a value lies, in bits: `1 + e^{-9999}` isn't 1."""
+        self.scale = max(self.scale, bits)
 
     def adjoin_root(self, key: object, index: int) -> None:
         """Note that a root of this index has entered the field."""
@@ -64,6 +69,9 @@ class Evaluation:
         """
         if not ball.is_finite():
             raise Undefined("no finite value")
+        if not ball.contains(0):
+            mantissa, exponent = ball.abs_upper().man_exp()
+            self.spread(abs(int(mantissa.bit_length() + exponent)))
         return Quantity(ball=ball, bound=bound)
 
     def of(self, formula: Formula) -> Quantity:

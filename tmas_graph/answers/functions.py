@@ -36,6 +36,12 @@ def _by_ball(method: str) -> Callable[[Evaluation, list[Quantity]], Quantity]:
     return apply
 
 
+def _hyperbolic_tangent(run: Evaluation, values: list[Quantity]) -> Quantity:
+    twice = multiply(run, [rational(2), values[0]])
+    run.sealed(run.ball(twice).exp(), None)  # so that the distance from 1 is noted
+    return run.sealed(run.ball(values[0]).tanh(), None)
+
+
 def _logarithm(run: Evaluation, values: list[Quantity]) -> Quantity:
     value, *bases = values
     base = bases[0].exact if bases else None
@@ -193,6 +199,6 @@ TABLE: dict[str, Callable[[Evaluation, list[Quantity]], Quantity]] = {
     "arctan": _by_ball("atan"),
     "sinh": _by_ball("sinh"),
     "cosh": _by_ball("cosh"),
-    "tanh": _by_ball("tanh"),
+    "tanh": _hyperbolic_tangent,
 }
 """Function by head; the circular ones are in circular.py."""

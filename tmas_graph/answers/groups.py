@@ -11,11 +11,11 @@ _DOTS = r"\ldots"
 
 def compare_groups(pred: Group, gold: Group, compare: Compare) -> Verdict:
     """Compare two groups; a list against a tuple must have the same order to be accepted."""
-    if pred.kind == gold.kind == "tuple":
-        return _in_order(pred.items, gold.items, compare)
-    if "tuple" in (pred.kind, gold.kind):
-        return _list_with_tuple(pred, gold, compare)
     names = [_distinct_names(group.items) for group in (pred, gold)]
+    if pred.kind == gold.kind == "tuple" and not all(names):
+        return _in_order(pred.items, gold.items, compare)
+    if "tuple" in (pred.kind, gold.kind) and not all(names):
+        return _list_with_tuple(pred, gold, compare)
     if any(names):
         return _by_name(pred, gold, names, compare)
     if "set" in (pred.kind, gold.kind) or _all_tuples(pred) or _all_tuples(gold):

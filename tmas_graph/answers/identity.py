@@ -30,6 +30,7 @@ _FEWEST = 5
 _FIRST_PRECISION = 192
 _UNPROVED_BITS = 3_600
 _MAX_PRECISION = 150_000
+_HOPELESS_PRECISION = 160_000
 _WHOLE_NAMES = frozenset("ijklmnpqrstNMK")
 
 
@@ -104,8 +105,11 @@ def zero_at(formula: Formula, at: Mapping[str, fmpq], *, real: bool) -> Comparis
             needed, proved = _needed_bits(run, value)
             if needed <= precision and _below(ball, needed):
                 return Comparison("equal", _argument(needed, proved))
-        if needed > _MAX_PRECISION or precision > needed + 4 * run.weight + 20_000:
+        if precision >= min(_HOPELESS_PRECISION, needed + 4 * run.weight + 20_000):
             return Comparison("unknown", f"no difference in {precision} bits, and no proof")
+        if needed > _MAX_PRECISION:  # equality can't be shown: look once more for a difference
+            precision = _HOPELESS_PRECISION
+            continue
         precision = max(needed + 64 + run.weight // 8, 2 * precision if precision > needed else 0)
 
 
@@ -125,7 +129,7 @@ def _needed_bits(run: Evaluation, value: Quantity) -> tuple[int, bool]:
         needed = (run.degree - 1) * max(bound.above, 0.0) + bound.below + 8
         if needed <= _MAX_PRECISION:
             return int(needed), True
-    return _UNPROVED_BITS + 8 * run.weight, False
+    return _UNPROVED_BITS + 8 * run.weight + 4 * run.scale, False
 
 
 def _below(ball: flint.arb | flint.acb, bits: int) -> bool:

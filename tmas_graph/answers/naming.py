@@ -33,7 +33,7 @@ def named(tokens: Tokens) -> Named | None:
     if texts[0] == "(" and texts[-1] == ")" and "," in texts:
         names = texts[1:-1:2]
         if set(texts[2:-1:2]) == {","} and all(map(_is_letter, names)):
-            return Named("".join(texts), ())
+            return Named("".join(texts), tuple(names))
         return None
     if all(text.isalpha() and text.isupper() for text in texts):
         return Named("".join(texts))

@@ -55,8 +55,8 @@ def normalise(answer: str) -> str:
 
 
 def flat(text: str) -> str:
-    """Drop spaces, save between digits: `1 1/2` isn't `11/2`."""
-    return re.sub(r"\s+", "", re.sub(r"(?<=\d)\s+(?=[\d.])", "\0", text))
+    """Drop spaces, save between letters and digits: `1 1/2` isn't `11/2`."""
+    return re.sub(r"\s+", "", re.sub(r"(?<=[\dA-Za-z])\s+(?=[\dA-Za-z.])", "\0", text))
 
 
 def _close_up(match: re.Match[str]) -> str:

@@ -160,6 +160,10 @@ def _with_name(inner: Answer, name: Named | None, tokens: Tokens) -> Answer:
         return Region(inner.parts, inner.without, name.text)
     if isinstance(inner, Group) and inner.kind == "list":
         return Group("list", tuple(_with_name(item, name, tokens) for item in inner.items))
+    if isinstance(inner, Group) and len(inner.items) == len(name.parameters):
+        pairs = zip(inner.items, name.parameters, strict=True)
+        items = (_with_name(item, Named(each), tokens) for item, each in pairs)
+        return Group(inner.kind, tuple(items), inner.brackets)
     return inner
 
 

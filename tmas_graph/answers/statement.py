@@ -7,7 +7,7 @@ A last sentence with a negation states nothing: "it is not 42" must never become
 import re
 
 _NEGATION = re.compile(
-    r"\b(?:not|no|never|neither|nor|none|cannot|wrong|incorrect|false|without|unless|if|"
+    r"\b(?:not|no|never|neither|nor|none|cannot|wrong|incorrect|false|without|unless|if|only|when|"
     r"pas|nicht|kein|sin)\b|n't\b|n\u2019t\b|\\(?:neg|not|ne)\b|不|没",
     re.IGNORECASE,
 )

@@ -30,7 +30,7 @@ MEASURES: dict[str, tuple[str, Fraction]] = {
 
 COUNTED = frozenset(
     words(
-        "unit sq square cubic cube sq. per dollar cent euro pound yuan rupee yen usd month year "
+        "unit sq square cubic cube sq. per dollar euro pound yuan rupee yen usd month year "
         "person people student child children man men woman women boy girl book page "
         "apple coin point "
         "way time solution triple pair game ball card marble ticket piece hz newton joule watt mph "
