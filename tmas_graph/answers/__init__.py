@@ -1,0 +1,1 @@
+"""Extract, compare and select answers."""

@@ -11,13 +11,15 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from functools import partial
+from fractions import Fraction
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 from tmas_graph.answers.extract import after_thinking, answer_of, gold_answer, is_cut_off
 from tmas_graph.answers.normalise import flat, normalise
 from tmas_graph.answers.numbers import plain_number
 from tmas_graph.answers.statement import stated
-from tmas_graph.answers.verdict import Verdict, correct, error, incorrect
+from tmas_graph.answers.verdict import Verdict, correct, error, incorrect, unsure
 from tmas_graph.answers.workers import pool
 
 TIMEOUT = 5.0
@@ -61,6 +63,11 @@ async def aequal(first: str, second: str, *, timeout: float = TIMEOUT) -> Verdic
     )
 
 
+def same_text(first: str, second: str) -> Verdict:
+    """Compare two answers by their normalised text and as plain numbers, in this process."""
+    return _at_once(first, second) or unsure("not plainly the same")
+
+
 def _grade(pred: str, gold: str, timeout: float) -> Verdict:
     reference = gold_answer(gold)
     declared = answer_of(pred)
@@ -96,6 +103,14 @@ def _grade_undeclared(spoken: str, reference: str, timeout: float) -> Verdict:
 
 
 def _compare(pred: str, gold: str, timeout: float, *, directed: bool) -> Verdict:
+    if verdict := _at_once(pred, gold):
+        return verdict
+    one, two = _spelling(pred).text, _spelling(gold).text
+    return pool().decide(one, two, directed=directed, limit=timeout).after(_step(one, two))
+
+
+def _at_once(pred: str, gold: str) -> Verdict | None:
+    """Compare what needs no worker: the same spelling, plain numbers, what can't be compared."""
     if not _SOMETHING.search(pred):
         return incorrect("the prediction holds no answer")
     if not _SOMETHING.search(gold):
@@ -104,25 +119,37 @@ def _compare(pred: str, gold: str, timeout: float, *, directed: bool) -> Verdict
         if pred.split() == gold.split():
             return correct("the same text")
         return error(f"limit: an answer of more than {MAX_CHARACTERS} characters")
-    one, two = normalise(pred), normalise(gold)
-    step = f"normalised: {_short(one)} | {_short(two)}"
-    if flat(one) == flat(two):
-        return correct("the same after normalising", step)
-    numbers = plain_number(one), plain_number(two)
-    if None not in numbers and (numbers[0] == numbers[1] or not _may_be_printed(one, two)):
-        return _compare_numbers(numbers[0] == numbers[1], step)
-    return pool().decide(one, two, directed=directed, limit=timeout).after(step)
+    one, two = _spelling(pred), _spelling(gold)
+    if one.flat == two.flat:
+        return correct("the same after normalising", _step(one.text, two.text))
+    if one.number is None or two.number is None:
+        return None
+    if one.number == two.number:
+        return correct("the same number, exactly", _step(one.text, two.text))
+    if one.may_be_printed or two.may_be_printed:
+        return None
+    return incorrect("different numbers", _step(one.text, two.text))
 
 
-def _may_be_printed(*texts: str) -> bool:
-    """Is one a decimal so long that it may be the printed form of the other?"""
-    return any("." in text and len(text) > 15 for text in texts)
+def _step(one: str, two: str) -> str:
+    return f"normalised: {_short(one)} | {_short(two)}"
 
 
-def _compare_numbers(same: bool, step: str) -> Verdict:
-    if same:
-        return correct("the same number, exactly", step)
-    return incorrect("different numbers", step)
+class _Spelling(NamedTuple):
+    """A normalised answer: for the parser, for comparing, and as a plain number if it is one."""
+
+    text: str
+    flat: str
+    number: Fraction | None
+    may_be_printed: bool
+    """Is it a decimal so long that it may be the printed form of another number?"""
+
+
+@lru_cache(maxsize=1_000)
+def _spelling(answer: str) -> _Spelling:
+    text = normalise(answer)
+    printed = "." in text and len(text) > 15
+    return _Spelling(text, flat(text), plain_number(text), printed)
 
 
 def _short(text: str) -> str:
@@ -170,5 +197,6 @@ def _remember(key: _Key, verdict: Verdict) -> Verdict:
 
 def forget() -> None:
     """Forget all verdicts that are remembered (for benchmarks and tests)."""
+    _spelling.cache_clear()
     with _memory_lock:
         _memory.clear()

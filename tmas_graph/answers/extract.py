@@ -32,11 +32,17 @@ _OPENING = {"$$": "$$", "$": "$", r"\[": r"\]", r"\(": r"\)"}
 
 
 class Box(NamedTuple):
-    """A box in a text: `start` of the command, `end` past it, and what it holds."""
+    """A box in a text: where its command begins, where it ends, and what it holds."""
 
-    start: int
+    begin: int
     end: int
     content: str
+
+
+def last_box(text: str) -> Box | None:
+    r"""Give the last balanced `\boxed{}` that isn't empty, with its place in `text`."""
+    boxes, _ = _boxes(text)
+    return boxes[-1] if boxes else None
 
 
 def last_boxed(text: str) -> str | None:
@@ -45,8 +51,8 @@ def last_boxed(text: str) -> str | None:
     Also `\fbox`, a box without braces (`\boxed 12`) and one without its backslash.
     A box inside a box is part of the outer one; an empty box is none.
     """
-    boxes, _ = _boxes(text)
-    return boxes[-1].content.strip() if boxes else None
+    box = last_box(text)
+    return box.content.strip() if box else None
 
 
 def answer_of(text: str) -> str | None:
@@ -122,7 +128,7 @@ def _joined(boxes: list[Box], text: str) -> str:
     """Join the boxes at the end that are listed one after another, each content once."""
     run = [boxes[-1]]
     for before in reversed(boxes[:-1]):
-        gap = text[before.end : run[-1].start]
+        gap = text[before.end : run[-1].begin]
         if len(gap) > 60 or not _BETWEEN_BOXES.fullmatch(gap):
             break
         if "\n" in gap.strip(" \t$") and not _LISTING.search(gap):

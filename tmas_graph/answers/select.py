@@ -1,9 +1,9 @@
 """Choose one answer from many: classes of equal answers, votes weighted by score.
 
 Two answers are in one class if a comparison says `correct`, or if a chain of such comparisons
-joins them (union-find). The comparison is given, so that this file knows no grader; `classes_of`
-asks it only for pairs that aren't joined yet. It may wait for a worker: from a coroutine, call
-`select` through `asyncio.to_thread`.
+joins them (union-find); `unsure` and `error` never join. The comparison is given, so that this
+file knows no grader; it is asked only for pairs that aren't joined yet. It may wait for a grading
+process: from a coroutine, call `grouped` and `select` through `asyncio.to_thread`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -14,6 +14,8 @@ from tmas_graph.answers.verdict import Verdict
 
 Equal = Callable[[str, str], Verdict]
 How = Literal["majority", "weighted", "best"]
+Classes = tuple[int | None, ...]
+"""For each answer the place of the first one that equals it; None where there is no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,24 +24,35 @@ class Vote:
 
     answer: str | None
     """None where the candidate gave no answer: it is counted, and doesn't vote."""
-    weight: float
-    """The mean score; unknown is for the caller to turn into a number."""
+    score: float | None
+    """The mean score; unknown weighs nothing."""
     iteration: int
     index: int
+
+    @property
+    def weight(self) -> float:
+        """What the vote adds to its answer."""
+        return self.score or 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerClass:
     """Answers that are equal, as one choice."""
 
+    number: int
+    """Its name among the `Classes`."""
     answer: str
     """The spelling of the best vote."""
     weight: float
     votes: int
     iteration: int
     """The last iteration in which it was given."""
+    index: int
+    """The lowest candidate that gave it then."""
     best: float
     """The highest weight of one vote."""
+    score: float | None
+    """Mean of the known scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +66,11 @@ class Selection:
     votes: int
     unanswered: int
 
+    @property
+    def lead(self) -> AnswerClass | None:
+        """The class that was chosen."""
+        return self.classes[0] if self.classes else None
+
 
 def select(
     votes: Iterable[Vote],
@@ -61,46 +79,54 @@ def select(
     how: How = "weighted",
     iteration: int | None = None,
 ) -> Selection:
-    """Choose among the votes of one `iteration`, or of all where it is None.
-
-    `majority` counts votes, `weighted` adds weights, `best` takes the single highest weight. Ties
-    go to the later iteration, then to the higher best weight, then to the more votes, then to the
-    lower index: never to chance.
-    """
+    """Choose among the votes of one `iteration`, or of all where it is None; see `chosen`."""
     pool = sorted(
         (vote for vote in votes if iteration in (None, vote.iteration)),
         key=lambda vote: (vote.iteration, vote.index),
     )
-    answered = [vote for vote in pool if vote.answer is not None]
-    groups = classes_of([vote.answer or "" for vote in answered], equal)
-    members = [[answered[place] for place in group] for group in groups]
-    ranked = sorted(map(_summed, members), key=lambda each: _rank(each, how), reverse=True)
+    return chosen(pool, grouped([vote.answer for vote in pool], equal), how=how)
+
+
+def chosen(votes: Sequence[Vote], classes: Classes, *, how: How = "weighted") -> Selection:
+    """Choose among votes whose classes are known.
+
+    `majority` counts votes, `weighted` adds weights, `best` takes the single highest weight; where
+    nothing has weight the two count votes, with a confidence of 0. Ties go to the later iteration,
+    then to the higher best weight, then to the lower index: never to chance.
+    """
+    members = dict[int, list[Vote]]()
+    for vote, number in zip(votes, classes, strict=True):
+        if number is not None:
+            members.setdefault(number, []).append(vote)
+    summed = [_summed(number, given) for number, given in members.items()]
+    weightless = not any(each.weight for each in summed)
+    ranked = sorted(summed, key=lambda each: _rank(each, "majority" if weightless else how))
     shares = [_share(each, how) for each in ranked]
-    total = sum(shares)
+    total, count = sum(shares), sum(each.votes for each in ranked)
     confidence = shares[0] / total if total > 0 else 0.0
     answer = ranked[0].answer if ranked else None
-    return Selection(answer, confidence, tuple(ranked), len(answered), len(pool) - len(answered))
+    return Selection(answer, confidence, tuple(ranked), count, len(votes) - count)
 
 
-def classes_of(answers: Sequence[str], equal: Equal) -> list[list[int]]:
-    """Group the places of equal answers, in order of first appearance."""
-    parent = list(range(len(answers)))
+def grouped(answers: Sequence[str | None], equal: Equal, known: Classes = ()) -> Classes:
+    """Name the class of each answer; the first ones are `known`, and not compared again."""
+    parent = [place if name is None else name for place, name in enumerate(known)]
+    parent += range(len(parent), len(answers))
     spelt = dict[str, int]()
-    heads = list[int]()
     for place, answer in enumerate(answers):
-        if answer in spelt:
-            parent[place] = spelt[answer]
+        if answer is None:
             continue
+        if answer in spelt:
+            _join(parent, place, spelt[answer])
+            continue
+        if place >= len(known):
+            for other, head in spelt.items():
+                if not _joined(parent, place, head) and equal(answer, other).outcome == "correct":
+                    _join(parent, place, head)
         spelt[answer] = place
-        for head in heads:
-            root, other = _root(parent, place), _root(parent, head)
-            if root != other and equal(answer, answers[head]).outcome == "correct":
-                parent[max(root, other)] = min(root, other)
-        heads.append(place)
-    groups = dict[int, list[int]]()
-    for place in range(len(answers)):
-        groups.setdefault(_root(parent, place), []).append(place)
-    return list(groups.values())
+    return tuple(
+        None if answer is None else _root(parent, place) for place, answer in enumerate(answers)
+    )
 
 
 def _root(parent: list[int], place: int) -> int:
@@ -110,14 +136,28 @@ def _root(parent: list[int], place: int) -> int:
     return place
 
 
-def _summed(votes: Sequence[Vote]) -> AnswerClass:
+def _joined(parent: list[int], one: int, other: int) -> bool:
+    return _root(parent, one) == _root(parent, other)
+
+
+def _join(parent: list[int], one: int, other: int) -> None:
+    first, second = sorted((_root(parent, one), _root(parent, other)))
+    parent[second] = first
+
+
+def _summed(number: int, votes: Sequence[Vote]) -> AnswerClass:
     best = max(votes, key=lambda vote: (vote.weight, vote.iteration, -vote.index))
+    scores = [vote.score for vote in votes if vote.score is not None]
+    latest = max(vote.iteration for vote in votes)
     return AnswerClass(
+        number=number,
         answer=best.answer or "",
         weight=sum(vote.weight for vote in votes),
         votes=len(votes),
-        iteration=max(vote.iteration for vote in votes),
+        iteration=latest,
+        index=min(vote.index for vote in votes if vote.iteration == latest),
         best=best.weight,
+        score=sum(scores) / len(scores) if scores else None,
     )
 
 
@@ -126,5 +166,6 @@ def _share(each: AnswerClass, how: How) -> float:
 
 
 def _rank(each: AnswerClass, how: How) -> tuple[float, int, float, int]:
+    """Sort the best class first."""
     first = each.best if how == "best" else _share(each, how)
-    return round(first, 9), each.iteration, each.best, each.votes
+    return -round(first, 9), -each.iteration, -each.best, each.index

@@ -1,0 +1,1 @@
+"""Scripted servers that stand in for a model, over real HTTP."""

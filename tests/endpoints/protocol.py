@@ -1,0 +1,162 @@
+"""What passes between a scripted server and its script, and what the server records."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+Messages = tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One request for chat completions, as received and as answered."""
+
+    index: int
+    """How many came before it, in order of arrival."""
+    attempt: int
+    """How many requests with the same body came before it."""
+    time_received: float
+    """Seconds since the epoch, so that processes can compare them."""
+    time_answered: float | None = None
+    """When the whole answer was with the socket; None before, and where the client left.
+
+    A client in another thread or process may have the answer a moment before this is set.
+    """
+    abandoned: bool = False
+    """Whether the client closed the connection before it was answered."""
+    status: int | None = None
+    """HTTP status of the answer; this and `replies` are set before the first byte is sent."""
+    headers: Mapping[str, str] = field(repr=False)
+    """Names in lower case."""
+    body: Mapping[str, Any] = field(repr=False)
+    """Empty where it was not a JSON object."""
+    messages: Messages = field(repr=False)
+    n: int = 1
+    seed: int | None = None
+    role: str = "unknown"
+    """As `Behaviour.role_of` reads it from the messages, e.g. "solution_explore"."""
+    replies: "tuple[ScriptedReply, ...]" = field(default=(), repr=False)
+    """One per choice that was sent."""
+
+    @property
+    def agent(self) -> str:
+        """The role without its mode: "solution" for "solution_explore"."""
+        return self.role.partition("_")[0]
+
+    @cached_property
+    def text(self) -> str:
+        """All that the messages say."""
+        return text_of(self.messages)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the body: equal requests have equal digests."""
+        return digest_of(self.body)
+
+    @cached_property
+    def _messages_digest(self) -> str:
+        return digest_of(self.messages)
+
+    def draw(self, choice: int, purpose: str = "") -> str:
+        """64 hexadecimal digits that depend on messages, seed and choice, on nothing else.
+
+        Choice j of a request with seed s draws as choice 0 of one with seed s + j, as in vLLM:
+        replies asked for one by one are those that one request with `n` would have given.
+        """
+        place = f"none:{choice}" if self.seed is None else str(self.seed + choice)
+        return hashlib.sha256(f"{self._messages_digest}:{place}:{purpose}".encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScriptedReply:
+    """One choice of an answer."""
+
+    text: str | None
+    """None is sent as `"content": null`."""
+    thinking: str = ""
+    finish_reason: str = "stop"
+    latency: float = 0.0
+    """Seconds; the request waits for its slowest choice, after `Behaviour.latency`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """An answer that is an error."""
+
+    status: int = 500
+    message: str = "scripted failure"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: str | None = None
+    """Sent as it is, in place of OpenAI's error shape around `message`."""
+
+
+Replies = tuple[ScriptedReply, ...]
+Script = Callable[[Request, int], "str | ScriptedReply"]
+"""`(request, choice index) -> reply`."""
+
+
+def count_tokens(text: str) -> int:
+    """About what tokenizers give for English: one per four characters."""
+    return -(-len(text) // 4)
+
+
+def no_role(messages: Messages) -> str:
+    """Give every request the role "unknown"."""
+    return "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Behaviour:
+    """What a scripted server does; the defaults are those of a good server."""
+
+    script: Script
+    role_of: Callable[[Messages], str] = no_role
+    models: tuple[str, ...] = ("scripted",)
+    key: str | None = None
+    """Asked of every request under /v1 where it is set."""
+    choices: Literal["honoured", "ignored", "short", "refused"] = "honoured"
+    """What becomes of n > 1: n choices, 1, n − 1, or HTTP 400."""
+    latency: float | Callable[[Request], float] = 0.0
+    """Seconds before the first byte, of answers and scripted failures."""
+    fail: Callable[[Request], Failure | int | None] | None = None
+    """The failure (or its HTTP status) of those requests that fail; None for the others."""
+    thinking: Literal["reasoning", "reasoning_content", "inline", "inline_unopened"] = "reasoning"
+    """The message's field for it, or `<think>…</think>` before the text, its opening tag or not."""
+    usage: Literal["whole", "first_choice", "none"] = "whole"
+    """Completion tokens of all choices, of the first only (as llama.cpp does), or no usage."""
+    count_tokens: Callable[[str], int] = count_tokens
+    tokenize: bool = False
+    """Whether POST /tokenize is served."""
+    max_model_len: int = 131_072
+    """Listed, not enforced."""
+    fingerprint: str = "fp_scripted"
+    piece_chars: int = 400
+    """Characters in a streamed chunk, at most."""
+
+
+def messages_of(body: Mapping[str, Any]) -> Messages:
+    """The messages of a request; none where they are no list of objects."""
+    messages = body.get("messages")
+    whole = isinstance(messages, list) and all(isinstance(m, dict) for m in messages)
+    return tuple(messages or ()) if whole else ()
+
+
+def text_of(messages: Iterable[Mapping[str, Any]]) -> str:
+    """All that `messages` say."""
+    return "\n".join(map(content_of, messages))
+
+
+def content_of(message: Mapping[str, Any]) -> str:
+    """The text of a message, whose content is a text or a list of parts."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content)
+
+
+def digest_of(value: object) -> str:
+    """SHA-256 of `value` as JSON."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

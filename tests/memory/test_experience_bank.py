@@ -1,0 +1,158 @@
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tmas_graph.errors import StorageError
+from tmas_graph.memory.experience_bank import ExperienceBank, Item, new_items, open_bank
+from tmas_graph.prompts import estimate_tokens
+
+pytestmark = pytest.mark.anyio
+TEXT = "use $\\frac{a}{b}$, \\text{x} \\beta\t\x0c\u2028{{ x }} \x00 'q' \"q\"; --"
+LATEX = Item("technique", TEXT)
+ITEMS = [
+    Item("conclusion", "the sum of the first n odd numbers is n^2"),
+    Item("pitfall", "dividing by x forgets the case x = 0"),
+    Item("technique", "complete the square in y"),
+    LATEX,
+]
+IDS = [item.id for item in ITEMS]
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Iterator[ExperienceBank]:
+    bank = ExperienceBank(str(tmp_path / "memory"))
+    yield bank
+    bank._worker.shutdown()
+
+
+async def test_items_come_back_byte_for_byte_in_the_order_asked_for(bank: ExperienceBank) -> None:
+    await bank.write(ITEMS, problem="p", iteration=0)
+    assert await bank.read(IDS[::-1]) == ITEMS[::-1]
+
+
+async def test_a_second_process_reads_what_the_first_wrote(
+    bank: ExperienceBank, tmp_path: Path
+) -> None:
+    await bank.write(ITEMS, problem="p", iteration=0)
+    other = ExperienceBank(str(tmp_path / "memory"))
+    assert await other.read(IDS) == ITEMS
+    other._worker.shutdown()
+
+
+async def test_a_repeated_write_changes_nothing(bank: ExperienceBank) -> None:
+    await bank.write(ITEMS, problem="p", iteration=0)
+    before = await bank.retrieve("odd numbers", IDS, 10_000)
+    await bank.write([*ITEMS, ITEMS[0]], problem="p", iteration=0)
+    assert await bank.retrieve("odd numbers", IDS, 10_000) == before
+    assert await bank._run(lambda: bank._open().count()) == len(ITEMS)
+
+
+async def test_only_the_ledger_says_what_is_seen(bank: ExperienceBank) -> None:
+    await bank.write(ITEMS, problem="p", iteration=0)
+    ledger = [ITEMS[1].id, ITEMS[2].id]
+    found = await bank.retrieve(ITEMS[0].text, ledger, 10_000)
+    assert {item.id for item in found} == set(ledger)
+    assert await bank.retrieve(ITEMS[0].text, [], 10_000) == []
+
+
+async def test_unknown_and_repeated_ids_do_no_harm(bank: ExperienceBank) -> None:
+    assert await bank.read(["unknown"]) == []
+    assert await bank.retrieve("q", ["unknown"], 10_000) == []
+    await bank.write(ITEMS[:1], problem="p", iteration=0)
+    ids = ["unknown", IDS[0], IDS[0], "other"]
+    assert await bank.read(ids) == ITEMS[:1]
+    assert await bank.retrieve("q", ids, 10_000) == ITEMS[:1]
+
+
+async def test_the_nearest_come_first_whatever_the_order_of_ids(bank: ExperienceBank) -> None:
+    await bank.write(ITEMS, problem="p", iteration=0)
+    for item in ITEMS[:3]:
+        found = await bank.retrieve(item.text, IDS, 10_000)
+        assert found[0] == item
+        assert sorted(i.id for i in found) == sorted(IDS)
+        shuffled = random.Random(item.id).sample(IDS, len(IDS))
+        assert await bank.retrieve(item.text, shuffled, 10_000) == found
+
+
+async def test_items_equally_near_come_in_the_order_of_their_ids(bank: ExperienceBank) -> None:
+    twins = [Item("conclusion", "same words"), Item("pitfall", "same words")]
+    await bank.write(twins, problem="p", iteration=0)
+    ids = [twin.id for twin in twins]
+    found = await bank.retrieve("same words", ids, 10_000)
+    assert [item.id for item in found] == sorted(ids)
+
+
+async def test_what_is_retrieved_keeps_to_the_budget(bank: ExperienceBank) -> None:
+    await bank.write(ITEMS, problem="p", iteration=0)
+    everything = await bank.retrieve(ITEMS[0].text, IDS, 10_000)
+    two = sum(estimate_tokens(item.text) for item in everything[:2])
+    assert await bank.retrieve(ITEMS[0].text, IDS, two) == everything[:2]
+    assert await bank.retrieve(ITEMS[0].text, IDS, two - 1) == everything[:1]
+
+
+async def test_an_empty_question_still_finds_items(bank: ExperienceBank) -> None:
+    await bank.write(ITEMS, problem="p", iteration=0)
+    assert len(await bank.retrieve("", IDS, 10_000)) == len(ITEMS)
+
+
+async def test_nothing_is_downloaded(bank: ExperienceBank, monkeypatch: pytest.MonkeyPatch) -> None:
+    from chromadb.utils import embedding_functions  # noqa: PLC0415  (takes a second to load)
+
+    def forbidden(*_: object) -> None:
+        raise AssertionError("Chroma's own embedding function was asked")
+
+    monkeypatch.setattr(embedding_functions.DefaultEmbeddingFunction, "__call__", forbidden)
+    await bank.write(ITEMS, problem="p", iteration=0)
+    await bank.retrieve("q", IDS, 10_000)
+
+
+@pytest.mark.parametrize("place", ["a file", "below a file", "no database", "/proc"])
+async def test_a_folder_that_cant_be_used_is_said(tmp_path: Path, place: str) -> None:
+    file = tmp_path / "file"
+    file.write_text("no folder")
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    (broken / "chroma.sqlite3").write_bytes(b"garbage" * 1000)
+    folder = {
+        "a file": file,
+        "below a file": file / "memory",
+        "no database": broken,
+        "/proc": Path("/proc/memory"),
+    }[place]
+    bank = ExperienceBank(str(folder))
+    with pytest.raises(StorageError, match=r"memory: .* can't be used \(.+\)\. Set memory_folder"):
+        await bank.write(ITEMS, problem="p", iteration=0)
+    bank._worker.shutdown()
+
+
+def test_one_bank_per_folder(tmp_path: Path) -> None:
+    assert open_bank(str(tmp_path)) is open_bank(str(tmp_path))
+    assert open_bank(str(tmp_path)) is not open_bank(str(tmp_path / "other"))
+
+
+def test_the_kind_is_part_of_an_items_identity() -> None:
+    assert Item("conclusion", "x").id != Item("pitfall", "x").id
+    assert Item("conclusion", "x").id == "7bc4ccbf21e4b560"
+
+
+def test_only_what_is_new_stays() -> None:
+    known = [Item("conclusion", "T(2) = 3 holds for all n")]
+    items = [
+        Item("conclusion", "T(2)=3 holds for all n."),
+        Item("conclusion", "T(2) = 4 holds for all n"),
+        Item("conclusion", "T(2) = 4 holds for all n."),
+        Item("pitfall", "T(2) = 3 holds for all n"),
+    ]
+    assert new_items(items, known) == [items[1], items[3]]
+
+
+@given(st.lists(st.builds(Item, st.sampled_from(["conclusion", "pitfall"]), st.text(max_size=8))))
+@settings(max_examples=50, derandomize=True, deadline=None)
+def test_new_items_are_new_once(items: list[Item]) -> None:
+    fresh = new_items(items, [])
+    assert new_items(items, fresh) == []
+    assert new_items(fresh, []) == fresh

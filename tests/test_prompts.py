@@ -1,0 +1,220 @@
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tmas_graph.agents import experience, guideline, solution, summary, verification
+from tmas_graph.errors import PromptError
+from tmas_graph.memory.experience_bank import Item
+from tmas_graph.models.replies import Reply
+from tmas_graph.prompts import Message, Prompts, estimate_tokens, score_text, within
+from tmas_graph.state import Kind, Problem, Rollout, Strategy, Verification
+
+HOSTILE = r"\boxed{\frac{1}{2}} {{ x }} {% raw %} {# no #} $%s %d {0} \u0041 <b>&amp;"
+NAMES = {
+    "solution_initial",
+    "solution_exploit",
+    "solution_explore",
+    "verification",
+    "summary",
+    "experience",
+    "guideline",
+}
+ROLLOUTS = (
+    Rollout(
+        0,
+        0,
+        "initial",
+        solution=f"SOLUTION {HOSTILE}",
+        verifications=(Verification("", 0.5),),
+        summary=f"SUMMARY {HOSTILE}",
+        outcome="finished",
+    ),
+    Rollout(0, 1, "initial", summary="LEFT OUT", outcome="finished"),
+)
+ITEMS = (Item("pitfall", f"ITEM {HOSTILE}"),)
+STRATEGIES = (Strategy(f"NAME {HOSTILE}", f"ESSENCE {HOSTILE}"), Strategy("BARE", ""))
+CHECKS = (Verification(f"ANALYSIS {HOSTILE}", 0.5),)
+
+
+class Script:
+    """A model that answers with one text, and keeps what it was asked."""
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+        self.asked: list[Message] = []
+
+    async def __call__(self, messages: list[Message], *, n: int = 1) -> list[Reply]:
+        self.asked = messages
+        return [Reply(self.answer)] * n
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", ["answer", "proof"])
+async def test_every_template_takes_its_values_and_what_it_asks_for_is_read_back(
+    kind: Kind,
+) -> None:
+    problem, prompts = Problem(f"QUESTION {HOSTILE}", kind=kind), Prompts()
+    rendered: dict[str, str] = {}
+
+    async def ask(name: str, answer: str, call: Any, *values: Any, **named: Any) -> Any:
+        script = Script(answer)
+        reply = await call(script, prompts, problem, *values, **named)
+        assert [m["role"] for m in script.asked] == ["system", "user"]
+        rendered[name] = script.asked[1]["content"]
+        assert problem.question in rendered[name]
+        return reply
+
+    solved = "Step. \\boxed{\\frac{1}{2}}"
+    begun = Rollout(1, 0, "exploit")
+    for name, call, values in (
+        ("solution_initial", solution.initial, ()),
+        ("solution_exploit", solution.exploit, (ROLLOUTS, ITEMS)),
+        ("solution_explore", solution.explore, (STRATEGIES,)),
+    ):
+        reply = await ask(name, solved, call, *values)
+        done = solution.written(begun, reply, problem)
+        assert (done.solution, done.answer) == (
+            solved,
+            "\\frac{1}{2}" if kind == "answer" else None,
+        )
+    checked = await ask(
+        "verification", "Step 1 holds.\n\n\\boxed{0.5}", verification.verify, HOSTILE, passes=2
+    )
+    assert [v.score for v in verification.parsed(checked, 2)] == [0.5, 0.5]
+    assert HOSTILE in rendered["verification"]
+    reply = await ask("summary", "Step 1 holds.", summary.summarise, "TEXT " + HOSTILE, CHECKS)
+    assert summary.parse(reply) == "Step 1 holds."
+    reply = await ask("experience", "- [technique] use \\frac", experience.extract, ROLLOUTS, ITEMS)
+    assert experience.parse(reply) == (Item("technique", "use \\frac"),)
+    reply = await ask(
+        "guideline", "- Induction on n: it fails", guideline.name_strategies, ROLLOUTS, STRATEGIES
+    )
+    assert guideline.parse(reply, 1) == (Strategy("Induction on n", "it fails", (1,)),)
+
+    assert set(rendered) == NAMES == set(prompts.hashes())
+    for name, texts in {
+        "solution_exploit": [f"SOLUTION {HOSTILE}", f"SUMMARY {HOSTILE}", f"ITEM {HOSTILE}"],
+        "solution_explore": [f"- NAME {HOSTILE}: ESSENCE {HOSTILE}\n", "- BARE\n"],
+        "summary": [f"TEXT {HOSTILE}", f"ANALYSIS {HOSTILE}"],
+        "experience": [f"SOLUTION {HOSTILE}", f"- [pitfall] ITEM {HOSTILE}"],
+        "guideline": [f"SUMMARY {HOSTILE}", f"- NAME {HOSTILE}: ESSENCE {HOSTILE}\n"],
+    }.items():
+        assert [text for text in texts if text not in rendered[name]] == []
+
+
+def test_what_the_templates_ask_for_is_what_the_parsers_read() -> None:
+    """The forms that a template shows, taken from the template itself."""
+    common: dict[str, Any] = {"problem": "Q", "kind": "answer", "rollouts": ROLLOUTS, "items": 3}
+    text = Prompts().render("verification", solution="S", **common)[1]["content"]
+    boxes = re.findall(r"\\boxed\{[^}]*\}", text)
+    assert [verification.score_of(box) for box in boxes] == [1.0, 0.5, 0.0]
+    text = Prompts().render("experience", experience=(), **common)[1]["content"]
+    lines = re.findall(r"^- \[.*$", text, re.M)
+    assert [i.kind for i in experience.parse(Reply("\n".join(lines)))] == [
+        "conclusion",
+        "technique",
+        "pitfall",
+    ]
+    text = Prompts().render("guideline", strategies=(), **common)[1]["content"]
+    [form] = re.findall(r"^- NAME: .*$", text, re.M)
+    named = form.replace("NAME", "Induction")
+    assert [s.name for s in guideline.parse(Reply(named), 0)] == ["Induction"]
+
+
+def test_answer_and_proof_problems_are_worded_apart() -> None:
+    def text(name: str, kind: str) -> str:
+        return Prompts().render(name, problem="Q", kind=kind, solution="S")[1]["content"]
+
+    assert "\\boxed{}" in text("solution_initial", "answer")
+    assert "proof" in text("solution_initial", "proof")
+    assert "\\boxed" not in text("solution_initial", "proof")
+    assert text("verification", "answer") != text("verification", "proof")
+
+
+def test_the_first_iteration_mentions_no_memory() -> None:
+    text = Prompts().render("solution_initial", problem="Q", kind="answer")[1]["content"]
+    assert not re.search("attempt|experience|strateg", text, re.IGNORECASE)
+
+
+def test_empty_memory_leaves_no_empty_headings() -> None:
+    for name in ("solution_exploit", "solution_explore"):
+        text = Prompts().render(
+            name, problem="Q", kind="answer", rollouts=(), experience=(), strategies=()
+        )[1]["content"]
+        assert re.findall("^# .*", text, re.M)[0] == "# Problem"
+        assert len(re.findall("^# ", text, re.M)) == 2
+
+
+def put(folder: Path, name: str, text: str) -> Prompts:
+    (folder / f"{name}.md").write_text(text)
+    return Prompts(str(folder))
+
+
+def test_a_folder_replaces_one_template_and_its_hash(tmp_path: Path) -> None:
+    prompts = put(tmp_path, "summary", "{% block user %}Mine: {{ solution }}{% endblock %}")
+    assert prompts.render("summary", solution="S {{ x }}") == [
+        {"role": "user", "content": "Mine: S {{ x }}"}
+    ]
+    given = {"problem": "Q", "kind": "proof"}
+    assert prompts.render("solution_initial", **given) == Prompts().render(
+        "solution_initial", **given
+    )
+    changed = {n for n, h in prompts.hashes().items() if Prompts().hashes()[n] != h}
+    assert changed == {"summary"}
+
+
+def test_a_replaced_part_changes_the_hash_of_all_that_include_it(tmp_path: Path) -> None:
+    prompts = put(tmp_path, "_answer_form", "Answer in a box.")
+    changed = {n for n, h in prompts.hashes().items() if Prompts().hashes()[n] != h}
+    assert changed == {"solution_initial", "solution_exploit", "solution_explore"}
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("{% block user %}{{ nothing }}{% endblock %}", "'nothing' is undefined"),
+        ("{% block user %}{{ solution.x.y }}{% endblock %}", "has no attribute 'x'"),
+        ("{% block user %}{{ solution", "unexpected end of template"),
+        ("{% block user %}{% include 'gone.md' %}{% endblock %}", "there is no gone.md"),
+        ("{% block user %}{{ solution | score }}{% endblock %}", "format code"),
+        ("{% block user %}{{ 1 / 0 }}{% endblock %}", "division by zero"),
+        ("{% block user %}{{ ''.__class__.__mro__ }}{% endblock %}", "unsafe"),
+        ("just text", "block user"),
+    ],
+)
+def test_a_template_that_cant_be_used_says_why_and_where(
+    tmp_path: Path, source: str, said: str
+) -> None:
+    prompts = put(tmp_path, "summary", source)
+    with pytest.raises(PromptError, match=said) as caught:
+        prompts.render("summary", solution="S")
+    assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("raw", [b"{% block user %}{{", b"\xff\xfe"])
+def test_a_template_that_cant_be_parsed_has_no_hash(tmp_path: Path, raw: bytes) -> None:
+    (tmp_path / "summary.md").write_bytes(raw)
+    with pytest.raises(PromptError, match=r"summary\.md in .*Mend the template\."):
+        Prompts(str(tmp_path)).hashes()
+
+
+def test_an_unknown_template_and_a_missing_folder_are_said(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match=r"there is no judge\.md in the shipped prompts"):
+        Prompts().render("judge")
+    with pytest.raises(PromptError, match=r"gone is no folder\. Create it"):
+        Prompts(str(tmp_path / "gone")).hashes()
+
+
+def test_an_unknown_score_is_not_zero() -> None:
+    assert (score_text(None), score_text(0.0), score_text(2 / 3)) == ("unknown", "0.00", "0.67")
+
+
+def test_texts_are_taken_from_the_first_on_until_the_budget_is_spent() -> None:
+    texts = ["a" * 30, "b" * 30, "c" * 3]
+    one = estimate_tokens(texts[0])
+    assert [within(texts, n) for n in (0, one - 1, one, 2 * one, 3 * one)] == [0, 0, 1, 2, 3]
+    assert estimate_tokens("数" * 10) >= 10
+    assert estimate_tokens("\ud800") > 0

@@ -1,0 +1,124 @@
+"""Killed with -9 again and again, a run ends as if nothing had happened."""
+
+import asyncio
+import multiprocessing
+import os
+import random
+import time
+from multiprocessing.process import BaseProcess
+from multiprocessing.synchronize import Event
+from pathlib import Path
+from typing import Any
+
+import pytest
+from endpoints.protocol import Request
+from endpoints.reasoner import Reasoner, role_of
+from endpoints.scripted import server
+
+from tmas_graph import Problem, Settings
+from tmas_graph.models.endpoint import EndpointClient
+from tmas_graph.threads import Record, open_threads
+
+KILLS = 20
+SLOW_TO_LOAD = ("langchain_openai", "chromadb", "sklearn.feature_extraction.text")
+PROBLEM = Problem("What is 6 times 7?")
+
+
+def latency(request: Request) -> float:
+    """20 to 120 ms, the same for the same request."""
+    return 0.02 + 0.1 * int(request.digest[:4], 16) / 0xFFFF
+
+
+def work(home: str, name: str, begun: Event) -> None:
+    """Run a thread in a process of its own, noting when each reply has reached it."""
+    request = EndpointClient._request
+
+    async def noted(self: EndpointClient, messages: Any, n: int, seed: int | None) -> Any:
+        replies = await request(self, messages, n, seed)
+        os.write(log, f"{seed} {time.time()}\n".encode())
+        return replies
+
+    async def run() -> None:
+        async with open_threads(home) as store:
+            await store.run(await store.get(name), on_event=lambda _: begun.set())
+
+    log = os.open(Path(home) / "replies.log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
+    EndpointClient._request = noted  # type: ignore[method-assign]
+    asyncio.run(run())
+
+
+@pytest.fixture(scope="module")
+def processes() -> Any:
+    """Starts processes quickly: they are forked from one that has loaded everything."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tmas_graph.threads", *SLOW_TO_LOAD])
+    return context
+
+
+def create(home: Path, given: Settings) -> Record:
+    async def enter() -> Record:
+        async with open_threads(home) as store:
+            return await store.create(PROBLEM, given, {})
+
+    return asyncio.run(enter())
+
+
+def values(home: Path, name: str) -> dict[str, Any]:
+    async def read() -> dict[str, Any]:
+        async with open_threads(home) as store:
+            return await store.values(name)
+
+    return asyncio.run(read())
+
+
+def replies_by(home: Path, latest: float, since: float) -> set[int]:
+    """Seeds of the calls, each has its own, whose replies reached the process in that time."""
+    lines = [line.split() for line in (home / "replies.log").read_text().splitlines()]
+    return {int(seed) for seed, at in lines if since <= float(at) <= latest}
+
+
+@pytest.mark.timeout(600)
+def test_killed_20_times_it_repeats_no_finished_call_and_ends_the_same(tmp_path, processes):
+    rng = random.Random(2026)
+    with server(script=Reasoner().short(), role_of=role_of, latency=latency) as at:
+        given = Settings(
+            base_url=at.base_url,
+            candidates=4,
+            verifications=3,
+            iterations=12,
+            epsilon=0.5,
+            early_stop=False,
+            multiple_replies=False,
+        )
+        broken, whole = tmp_path / "broken", tmp_path / "whole"
+        name = create(broken, given).id
+        kills, done = 0, set[int]()
+        while kills < KILLS:
+            before = len(at.requests)
+            begun = processes.Event()
+            process: BaseProcess = processes.Process(target=work, args=(str(broken), name, begun))
+            started = time.time()
+            process.start()
+            assert begun.wait(60)
+            process.join(timeout=rng.uniform(0.0, 0.6))
+            assert process.is_alive(), f"it finished after {kills} kills: give it more to do"
+            killed = time.time()
+            process.kill()
+            process.join()
+            kills += 1
+            again = {r.seed for r in at.requests[before:]} & done
+            assert not again, f"kill {kills}: {len(again)} finished calls were made again"
+            done |= replies_by(broken, killed - 0.1, since=started)
+        process = processes.Process(target=work, args=(str(broken), name, begun))
+        process.start()
+        process.join(120)
+        assert process.exitcode == 0
+        in_flight = len(at.requests)
+        unbroken = create(whole, given).id
+        process = processes.Process(target=work, args=(str(whole), unbroken, begun))
+        process.start()
+        process.join(120)
+        calls = len(at.requests) - in_flight
+    assert values(broken, name) == values(whole, unbroken)
+    assert calls == 12 * (4 * (1 + 3 + 1) + 2)
+    assert in_flight < calls + KILLS * 4 * 3, "more was repeated than can have been in flight"

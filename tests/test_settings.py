@@ -1,0 +1,146 @@
+import pytest
+
+from tmas_graph.errors import SettingsError
+from tmas_graph.settings import PRESETS, ROLES, Endpoint, Override, Roles, Settings
+
+A, B = "http://a.example/v1", "http://b.example/v1"
+KEY = "s3cret"
+
+
+def test_the_paper_preset_is_that_of_the_paper() -> None:
+    paper = Settings.preset("paper")
+    shape = (paper.candidates, paper.verifications, paper.iterations, paper.epsilon)
+    assert shape == (8, 8, 20, 0.2)
+    assert paper.early_stop is False
+    assert paper.mode_draws == "bernoulli"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_runs_and_takes_changes(name: str) -> None:
+    assert Settings.preset(name, candidates=7).candidates == 7
+    assert Settings.preset(name) == Settings.checked(PRESETS[name])
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"candidats": 3}, "there is no 'candidats' (did you mean 'candidates'?)"),
+        ({"zzz": 3}, "there is no 'zzz'; known here: "),
+        ({"roles": {"verifcation": {}}}, "'roles.verifcation' (did you mean 'verification'?)"),
+        ({"roles": {"summary": {"modle": "x"}}}, "'roles.summary.modle' (did you mean 'model'?)"),
+        ({"candidates": 0}, "candidates: it should be greater than or equal to 1, but 0 was given"),
+        ({"verifications": -1}, "verifications: it should be greater than or equal to 1"),
+        ({"iterations": 1001}, "it should be less than or equal to 1000, but 1001 was given"),
+        ({"epsilon": 1.5}, "epsilon: it should be less than or equal to 1, but 1.5 was given"),
+        ({"epsilon": -0.1}, "epsilon: it should be greater than or equal to 0"),
+        ({"epsilon": float("nan")}, "epsilon: "),
+        ({"candidates": "many"}, "candidates: it should be a valid integer"),
+        ({"candidates": 2.5}, "candidates: it should be a valid integer"),
+        ({"mode_draws": "dice"}, "it should be 'bernoulli' or 'stratified', but 'dice' was"),
+        ({"roles": {"summary": {"top_p": 2}}}, "roles.summary.top_p: it should be less than"),
+        ({"roles": 3}, "roles: it should be a valid dictionary"),
+        ({"base_url": "localhost:8000"}, "base_url: it is no URL like http://127.0.0.1:8000/v1"),
+        ({"base_url": "http://[x"}, "base_url: "),
+        ({"base_url": "http://x:99999/v1"}, "base_url: port out of range"),
+        ({"base_url": ""}, "base_url: it is no URL"),
+        ({"roles": {"summary": {"base_url": "x"}}}, "roles.summary.base_url: it is no URL"),
+    ],
+)
+def test_a_wrong_setting_is_one_line_that_says_what_to_do(
+    values: dict[str, object], said: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.checked(values)
+    message = str(caught.value)
+    assert said.lower() in message.lower()
+    assert message.startswith("settings: ")
+    assert message.endswith(("Change it.", "`tmas settings` lists them all."))
+    assert "\n" not in message
+
+
+def test_an_unknown_preset_is_said_with_a_near_one() -> None:
+    with pytest.raises(SettingsError, match=r"no 'papper' \(did you mean 'paper'\?\)\. The pres"):
+        Settings.preset("papper")
+
+
+def test_a_wrong_key_is_not_repeated() -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.checked({"api_key": 12345678})
+    assert "12345678" not in str(caught.value)
+
+
+def test_a_role_differs_only_in_what_it_sets() -> None:
+    settings = Settings.checked(
+        {
+            "base_url": A,
+            "model": "m",
+            "temperature": 0.3,
+            "roles": {"verification": {"model": "v", "temperature": 0}},
+        }
+    )
+    shared = Endpoint(base_url=A, model="m", temperature=0.3)
+    assert settings.endpoint("solution") == shared
+    assert settings.endpoint("verification") == shared.model_copy(
+        update={"model": "v", "temperature": 0.0}
+    )
+
+
+@pytest.mark.parametrize(
+    ("shared", "own", "key"),
+    [
+        ({}, {}, KEY),
+        ({}, {"base_url": A}, KEY),
+        ({}, {"model": "x"}, KEY),
+        ({}, {"base_url": B}, ""),
+        ({"base_url": None}, {"base_url": B}, ""),
+        ({}, {"base_url": B, "api_key": "own"}, "own"),
+        ({}, {"api_key": "own"}, "own"),
+    ],
+)
+@pytest.mark.parametrize("role", ROLES)
+def test_a_key_never_goes_to_another_server_than_its_own(
+    role: str, shared: dict[str, object], own: dict[str, object], key: str
+) -> None:
+    settings = Settings.checked({"base_url": A, "api_key": KEY, **shared, "roles": {role: own}})
+    for other in ROLES:
+        assert settings.endpoint(other).key() == (key if other == role else KEY)
+
+
+def test_keys_are_neither_dumped_nor_shown() -> None:
+    settings = Settings.checked(
+        {"base_url": A, "api_key": KEY, "roles": {"summary": {"base_url": B, "api_key": KEY}}}
+    )
+    shown = [
+        repr(settings),
+        str(settings),
+        repr(settings.model_dump()),
+        settings.model_dump_json(),
+        repr(settings.roles),
+        repr(settings.endpoint("summary")),
+        repr(Settings.model_json_schema()),
+    ]
+    assert settings.endpoint("summary").key() == KEY
+    assert [text for text in shown if KEY in text] == []
+    assert "api_key" not in settings.model_dump()
+    assert "api_key" not in settings.model_dump()["roles"]["summary"]
+
+
+def test_an_override_has_the_fields_of_an_endpoint_and_roles_are_the_roles() -> None:
+    assert list(Override.model_fields) == list(Endpoint.model_fields)
+    assert all(field.default is None for field in Override.model_fields.values())
+    assert tuple(Roles.model_fields) == ROLES
+
+
+def test_every_setting_has_a_help_text() -> None:
+    for model in (Endpoint, Override, Roles, Settings):
+        assert [n for n, f in model.model_fields.items() if not f.description] == []
+
+
+def test_settings_survive_json() -> None:
+    settings = Settings.preset("paper", extra_body={"top_k": 20}, base_url=A)
+    assert Settings.checked(settings.model_dump(mode="json")) == settings
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        Settings().candidates = 3  # type: ignore[misc]

@@ -1,0 +1,69 @@
+"""The Solution agent: one candidate, in one of three modes."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tmas_graph.answers.extract import answer_of
+from tmas_graph.memory.experience_bank import Item
+from tmas_graph.models.replies import Model, Reply
+from tmas_graph.prompts import Prompts, estimate_tokens
+from tmas_graph.state import Problem, Rollout, Strategy
+
+
+async def initial(model: Model, prompts: Prompts, problem: Problem) -> Reply:
+    """Write a candidate that knows nothing but the problem."""
+    return await _one(model, prompts, "solution_initial", problem)
+
+
+async def exploit(
+    model: Model,
+    prompts: Prompts,
+    problem: Problem,
+    rollouts: Sequence[Rollout],
+    experience: Sequence[Item],
+) -> Reply:
+    """Write a candidate that repairs the last rollouts and reuses experience."""
+    return await _one(
+        model, prompts, "solution_exploit", problem, rollouts=rollouts, experience=experience
+    )
+
+
+async def explore(
+    model: Model, prompts: Prompts, problem: Problem, strategies: Sequence[Strategy]
+) -> Reply:
+    """Write a candidate that avoids every strategy that was tried."""
+    return await _one(model, prompts, "solution_explore", problem, strategies=strategies)
+
+
+def written(candidate: Rollout, reply: Reply, problem: Problem) -> Rollout:
+    """`candidate` with what `reply` gives it: a solution, or the reason why it is none."""
+    spent = candidate.usage + reply.usage
+    if reply.cut:
+        return replace(candidate, outcome="truncated", usage=spent)
+    if not reply.whole:
+        return replace(candidate, outcome="empty", cause=reply.finish_reason, usage=spent)
+    answer = answer_of(reply.text) if problem.kind == "answer" else None
+    return replace(candidate, solution=reply.text, answer=answer, usage=spent)
+
+
+def shown(rollouts: Sequence[Rollout], tokens: int) -> tuple[Rollout, ...]:
+    """The finished of `rollouts`, best first, cut to about `tokens`.
+
+    The solutions with the lowest scores lose their text first; their summaries stay.
+    """
+    finished = [r for r in rollouts if r.solution and r.outcome == "finished"]
+    ranked = sorted(finished, key=lambda r: -1.0 if r.score is None else r.score, reverse=True)
+    left = tokens - sum(estimate_tokens(r.summary) for r in ranked)
+    fitted = []
+    for rollout in ranked:
+        left -= estimate_tokens(rollout.solution)
+        fitted.append(rollout if left >= 0 else replace(rollout, solution=""))
+    return tuple(fitted)
+
+
+async def _one(
+    model: Model, prompts: Prompts, name: str, problem: Problem, **values: object
+) -> Reply:
+    messages = prompts.render(name, problem=problem.question, kind=problem.kind, **values)
+    replies = await model(messages)
+    return replies[0]

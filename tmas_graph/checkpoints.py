@@ -1,0 +1,188 @@
+"""A SQLite checkpointer for long runs: writes in groups, and keeps no stale subgraph states.
+
+LangGraph's saver commits every write on its own and keeps every state of every candidate's
+subgraph, each with all texts so far. Of a subgraph only the newest state can ever be resumed (a
+fork inside one starts it anew), and none once its step is over, so those go; the model calls'
+results stay for good, and so do all states of the graph itself, for forks and history.
+"""
+
+import asyncio
+import json
+import sqlite3
+import zlib
+from collections.abc import Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self
+
+import aiosqlite
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+_PUT = """INSERT OR REPLACE INTO checkpoints
+(thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
+VALUES (?, ?, ?, ?, ?, ?, ?)"""
+_WRITE = """INSERT OR {} INTO writes
+(thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, idx, channel, type, value)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_DROP_OLDER = """DELETE FROM checkpoints
+WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id < ?"""
+_DROP_OLDER_WRITES = """DELETE FROM writes
+WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id < ? AND channel != '__return__'"""
+_OF_STEP = """thread_id = ? AND checkpoint_ns IN (
+SELECT checkpoint_ns FROM checkpoints WHERE thread_id = ? AND checkpoint_ns != ''
+AND json_extract(CAST(metadata AS TEXT), '$.parents.""') = ?)"""
+_DROP_WRITES_OF_STEP = f"DELETE FROM writes WHERE channel != '__return__' AND {_OF_STEP}"
+_DROP_STEP = f"DELETE FROM checkpoints WHERE {_OF_STEP}"
+
+_ZIPPED = "+zlib"
+_LEAST_TO_ZIP = 512
+
+_Statements = list[tuple[str, list[tuple[Any, ...]]]]
+
+
+class ZippingSerializer(JsonPlusSerializer):
+    """LangGraph's serializer, with long values compressed: model texts shrink to a third."""
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """Serialise `obj`, and compress it if that is worth while."""
+        kind, plain = super().dumps_typed(obj)
+        if len(plain) < _LEAST_TO_ZIP:
+            return kind, plain
+        return kind + _ZIPPED, zlib.compress(plain, level=1)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """Restore what `dumps_typed`, or LangGraph's own serializer, has made."""
+        kind, stored = data
+        if kind.endswith(_ZIPPED):
+            return super().loads_typed((kind.removesuffix(_ZIPPED), zlib.decompress(stored)))
+        return super().loads_typed(data)
+
+
+class GroupingSqliteSaver(AsyncSqliteSaver):
+    """AsyncSqliteSaver whose concurrent writes share a transaction; each returns once stored."""
+
+    def __init__(
+        self, connection: aiosqlite.Connection, database: Path, *, serde: JsonPlusSerializer
+    ) -> None:
+        """Read through `connection`, and write to the same `database`."""
+        super().__init__(connection, serde=serde)
+        self._database = database
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tmas-checkpoints")
+        self._db: sqlite3.Connection | None = None
+        self._waiting: list[tuple[_Statements, asyncio.Future[None]]] = []
+        self._flusher: asyncio.Task[None] | None = None
+
+    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> Self:
+        """Stay as it is: a copy would have a queue of its own, and lose or repeat writes."""
+        return self
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Store a checkpoint; drop a subgraph's older ones, and all when its step is over."""
+        place = config["configurable"]
+        thread, ns, name = str(place["thread_id"]), place["checkpoint_ns"], checkpoint["id"]
+        kind, value = self.serde.dumps_typed(checkpoint)
+        about = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
+        row = (thread, ns, name, place.get("checkpoint_id"), kind, value, about.encode())
+        statements: _Statements = [(_PUT, [row])]
+        if ns:
+            older = [(thread, ns, name)]
+            statements += [(_DROP_OLDER, older), (_DROP_OLDER_WRITES, older)]
+        elif before := place.get("checkpoint_id"):
+            step = [(thread, thread, before)]
+            statements += [(_DROP_WRITES_OF_STEP, step), (_DROP_STEP, step)]
+        await self._store(statements)
+        return {
+            "configurable": {
+                "thread_id": place["thread_id"],
+                "checkpoint_ns": ns,
+                "checkpoint_id": name,
+            }
+        }
+
+    async def aput_writes(
+        self,
+        config: RunnableConfig,
+        writes: Sequence[tuple[str, Any]],
+        task_id: str,
+        task_path: str = "",
+    ) -> None:
+        """Store what a task wrote."""
+        place = config["configurable"]
+        where = (str(place["thread_id"]), str(place["checkpoint_ns"]), str(place["checkpoint_id"]))
+        rows = [
+            (
+                *where,
+                task_id,
+                task_path,
+                WRITES_IDX_MAP.get(channel, i),
+                channel,
+                *self.serde.dumps_typed(value),
+            )
+            for i, (channel, value) in enumerate(writes)
+        ]
+        special = all(channel in WRITES_IDX_MAP for channel, _ in writes)
+        await self._store([(_WRITE.format("REPLACE" if special else "IGNORE"), rows)])
+
+    async def aclose(self) -> None:
+        """Wait until everything that was given is committed, then stop writing."""
+        if self._flusher is not None:
+            await self._flusher
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
+        self._thread.shutdown()
+
+    async def _store(self, statements: _Statements) -> None:
+        """Wait until `statements` are committed; those of a cancelled caller are, too."""
+        await self.setup()
+        stored = asyncio.get_running_loop().create_future()
+        self._waiting.append((statements, stored))
+        if self._flusher is None or self._flusher.done():
+            self._flusher = asyncio.create_task(self._flush())
+        await asyncio.shield(stored)
+
+    async def _flush(self) -> None:
+        """Commit what waits, group by group: all that came while the last group was written."""
+        while self._waiting:
+            group, self._waiting = self._waiting, []
+            error = await self._commit([s for statements, _ in group for s in statements])
+            for _, stored in group:
+                if stored.done():  # its caller's loop is gone
+                    continue
+                if error is None:
+                    stored.set_result(None)
+                else:
+                    stored.set_exception(error)
+
+    async def _commit(self, statements: _Statements) -> Exception | None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._write, statements)
+        except Exception as error:
+            return error
+        return None
+
+    def _write(self, statements: _Statements) -> None:
+        # One hop to a thread and one transaction for the group, on a connection of its own.
+        if self._db is None:
+            self._db = sqlite3.connect(self._database, timeout=60)
+            self._db.execute("PRAGMA synchronous=NORMAL")  # loses nothing to a killed process
+        with self._db:
+            for sql, rows in statements:
+                self._db.executemany(sql, rows)
+
+    def _close(self) -> None:
+        if self._db is not None:
+            self._db.close()

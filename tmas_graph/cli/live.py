@@ -1,0 +1,290 @@
+"""The view of a run: iterations, candidates, scores, answers, banks and spend, as they happen."""
+
+import time
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from tmas_graph.settings import Settings
+from tmas_graph.state import Result
+from tmas_graph.threads import Record
+
+_MODES = {"initial": "white", "exploit": "cyan", "explore": "magenta"}
+_BOXES = {1.0: ("■", "green"), 0.5: ("◧", "yellow"), 0.0: ("□", "red"), None: ("·", "dim")}
+_OUTCOMES = {"truncated": "cut off", "empty": "empty", "failed": "failed"}
+STOPS = {
+    "iterations": "all iterations done",
+    "confident": "stopped early: the answer is well ahead and well verified",
+    "budget": "the budget is spent",
+}
+
+
+@dataclass(slots=True)
+class Iteration:
+    """What is known of one iteration so far."""
+
+    modes: list[str]
+    candidates: dict[int, dict[str, Any]] = field(default_factory=dict)
+    learned: int | None = None
+    strategies: int | None = None
+    standing: dict[str, Any] | None = None
+
+
+class View:
+    """Collects the events of a run; shows nothing itself."""
+
+    def __init__(self) -> None:
+        """Begin with nothing seen."""
+        self.iterations: dict[int, Iteration] = {}
+        self.record: Record | None = None
+        self._since = time.monotonic()
+
+    def __enter__(self) -> Self:
+        """Begin to show."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        """Stop showing."""
+
+    def begin(self, record: Record) -> None:
+        """The run of `record` begins."""
+        self.record = record
+        self.show({"event": "begin"})
+
+    def on_event(self, event: Any) -> None:
+        """Take in an event and show what it changed."""
+        kind, t = event["event"], event.get("iteration", 0)
+        seen = self.iterations.setdefault(t, Iteration(event.get("modes", [])))
+        if kind == "iteration":
+            seen.modes = event["modes"]
+        elif kind in ("started", "candidate"):
+            seen.candidates[event["index"]] = dict(event)
+        elif kind == "experience":
+            seen.learned = len(event["added"])
+        elif kind == "guideline":
+            seen.strategies = len(event["added"])
+        elif kind == "standing":
+            seen.standing = dict(event)
+        self.show(event)
+
+    def show(self, event: Any) -> None:
+        """Show what `event` changed."""
+
+    def spent(self) -> tuple[int, int]:
+        """Calls and tokens so far, of unfinished candidates too."""
+        calls = tokens = 0
+        for seen in self.iterations.values():
+            if seen.standing:
+                calls, tokens = seen.standing["calls"], seen.standing["tokens"]
+            else:
+                calls += sum(c["calls"] for c in seen.candidates.values())
+                tokens += sum(c["tokens"] for c in seen.candidates.values())
+        return calls, tokens
+
+
+class PlainView(View):
+    """A line for each thing that happened, for logs and pipes."""
+
+    def __init__(self, console: Console) -> None:
+        """Print to `console`."""
+        super().__init__()
+        self._console = console
+
+    def show(self, event: Any) -> None:
+        """Print a line for `event`, if it is worth one."""
+        line = self._line(event)
+        if line:
+            self._console.print(Text(line), soft_wrap=True)
+
+    def _line(self, event: Any) -> str:
+        kind, t = event["event"], event.get("iteration", 0)
+        if kind == "begin" and self.record:
+            return f"thread {self.record.id} · {headline(self.record.settings)}"
+        if kind == "iteration":
+            counts = {m: event["modes"].count(m) for m in _MODES if m in event["modes"]}
+            return f"iteration {t}: " + ", ".join(f"{n} {m}" for m, n in counts.items())
+        if kind == "candidate" and event["outcome"] != "open":
+            return f"  {t}.{event['index']} {event['mode']}: {_ending(event)}"
+        if kind in ("experience", "guideline"):
+            what = "items" if kind == "experience" else "strategies"
+            more = f"; not updated: {event['cause']}" if event.get("cause") else ""
+            return f"  {kind} bank: {len(event['added'])} new {what}{more}"
+        if kind == "standing":
+            return f"  leading: {_leading(event)} · {_spend(event['calls'], event['tokens'])}"
+        return ""
+
+
+class LiveView(View):
+    """A picture of the run that is drawn anew as it changes."""
+
+    def __init__(self, console: Console) -> None:
+        """Draw on `console`."""
+        super().__init__()
+        self._live = Live(
+            console=console, get_renderable=self.picture, refresh_per_second=8, transient=False
+        )
+
+    def __enter__(self) -> Self:
+        """Begin to draw."""
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        """Draw once more and leave the picture."""
+        self._live.__exit__(kind, error, at)
+
+    def picture(self) -> RenderableType:
+        """The run as it stands."""
+        if self.record is None:
+            return Text("starting…", style="dim")
+        question = " ".join(self.record.problem.question.split())
+        head = Text(question[:400], style="bold", overflow="fold")
+        sub = Text(headline(self.record.settings), style="dim")
+        seconds = time.monotonic() - self._since
+        foot = Text(f"{_spend(*self.spent())} · {seconds:.0f} s", style="dim")
+        parts: list[RenderableType] = [head, sub, self._iterations(), self._candidates(), foot]
+        return Panel(Group(*parts), title=f"TMAS · {self.record.id}", title_align="left")
+
+    def _iterations(self) -> Table:
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        for column in (
+            "t",
+            "modes",
+            "score",
+            "experience",
+            "strategies",
+            "leading answer",
+            "share",
+        ):
+            table.add_column(column, header_style="dim", overflow="ellipsis", no_wrap=True)
+        for t, seen in sorted(self.iterations.items()):
+            standing = seen.standing or {}
+            table.add_row(
+                str(t),
+                _mode_marks(seen.modes),
+                _mean(seen),
+                _plus(seen.learned),
+                _plus(seen.strategies),
+                Text(str(standing.get("answer") or ("…" if not standing else "–"))),
+                f"{standing['share']:.0%}" if standing else "",
+            )
+        return table
+
+    def _candidates(self) -> Table:
+        table = Table(box=None, padding=(0, 2, 0, 0))
+        if not self.iterations:
+            return table
+        t = max(self.iterations)
+        seen = self.iterations[t]
+        for column in ("candidate", "mode", "now", "checks", "answer"):
+            table.add_column(column, header_style="dim", overflow="ellipsis", no_wrap=True)
+        for index, mode in enumerate(seen.modes):
+            event = seen.candidates.get(index)
+            table.add_row(
+                f"{t}.{index}",
+                Text(mode, style=_MODES.get(mode, "")),
+                Text(_now(event), style="dim"),
+                _boxes(event["scores"] if event else []),
+                Text(str(event["answer"] or "") if event else ""),
+            )
+        return table
+
+
+def headline(settings: Settings) -> str:
+    """The run's shape in a line."""
+    where = settings.base_url or f"local model {settings.local_model}"
+    model = f" · {settings.model}" if settings.model else ""
+    return (
+        f"N {settings.candidates} · M {settings.verifications} · T {settings.iterations} · "
+        f"ε {settings.epsilon:g} · {where}{model}"
+    )
+
+
+def report(console: Console, record: Record, result: Result) -> None:
+    """Print the solution, then the answer and what speaks for it."""
+    if result.solution:
+        console.print(Panel(Text(result.solution), title="solution", title_align="left"))
+    lines = [Text(_verdict(record, result), style="bold")]
+    if result.score is not None:
+        lines.append(Text(f"mean score of this solution: {result.score:.2f}"))
+    spend = _spend(result.usage.calls, result.usage.tokens)
+    lines.append(Text(f"{result.iterations} iterations · {spend} · {STOPS[result.stop]}"))
+    lines.append(Text(f"thread {record.id} · tmas show {record.id}", style="dim"))
+    console.print(Group(*lines))
+
+
+def _verdict(record: Record, result: Result) -> str:
+    if record.problem.kind == "proof":
+        return "the best proof stands above" if result.solution else "no proof came through whole"
+    if result.answer is None:
+        return "no answer: no candidate gave one; allow longer replies with --set max_tokens=…"
+    return f"answer: {result.answer}   (confidence {result.confidence:.0%})"
+
+
+def _ending(event: Any) -> str:
+    if event["outcome"] in _OUTCOMES:
+        cause = f" ({event['cause']})" if event["cause"] else ""
+        return _OUTCOMES[event["outcome"]] + cause
+    answer = f", answer {event['answer']}" if event["answer"] else ""
+    return f"checks {_boxes(event['scores']).plain or '–'}{answer}"
+
+
+def _now(event: Any) -> str:
+    if event is None:
+        return "waits"
+    if event["outcome"] == "finished":
+        return "done"
+    if event["outcome"] in _OUTCOMES:
+        return _OUTCOMES[event["outcome"]]
+    if event["scores"]:
+        return "summing up"
+    return "being checked" if event["solved"] else "solving"
+
+
+def _leading(event: Any) -> str:
+    score = "" if event["score"] is None else f", score {event['score']:.2f}"
+    return f"{event['answer'] or '–'} ({event['share']:.0%}{score})"
+
+
+def _spend(calls: int, tokens: int) -> str:
+    return f"{calls:,} calls, {tokens:,} tokens"
+
+
+def _boxes(scores: list[float | None]) -> Text:
+    text = Text()
+    for score in scores:
+        mark, style = _BOXES.get(score, _BOXES[None])
+        text.append(mark, style)
+    return text
+
+
+def _mode_marks(modes: list[str]) -> Text:
+    text = Text()
+    for mode in modes:
+        text.append({"initial": "○", "exploit": "●", "explore": "◆"}.get(mode, "?"), _MODES[mode])
+    return text
+
+
+def _mean(seen: Iteration) -> str:
+    known = [s for c in seen.candidates.values() for s in c["scores"] if s is not None]
+    return f"{sum(known) / len(known):.2f}" if known else ""
+
+
+def _plus(count: int | None) -> str:
+    return "" if count is None else f"+{count}"

@@ -1,0 +1,93 @@
+"""Options that several commands share, and what they become."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+Home = Annotated[
+    Path | None,
+    typer.Option(
+        "--home",
+        help="State folder [env: TMAS_HOME; default: the user's].",
+        rich_help_panel="Where",
+    ),
+]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", help="Settings file instead of ./tmas.toml.", rich_help_panel="Where"),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option(help="paper, fast or local.", rich_help_panel="Method"),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(
+        help="OpenAI-compatible server; without one, a local model.", rich_help_panel="Model"
+    ),
+]
+ModelName = Annotated[
+    str | None, typer.Option("--model", help="Name of the served model.", rich_help_panel="Model")
+]
+LocalModel = Annotated[
+    str | None,
+    typer.Option(
+        help="Local model: a name, a GGUF file, or a Hugging Face GGUF id.", rich_help_panel="Model"
+    ),
+]
+Candidates = Annotated[
+    int | None, typer.Option("-N", "--candidates", help="Per iteration.", rich_help_panel="Method")
+]
+Verifications = Annotated[
+    int | None,
+    typer.Option("-M", "--verifications", help="Per candidate.", rich_help_panel="Method"),
+]
+Iterations = Annotated[
+    int | None, typer.Option("-T", "--iterations", help="At most.", rich_help_panel="Method")
+]
+Epsilon = Annotated[
+    float | None, typer.Option(help="Share of candidates that explore.", rich_help_panel="Method")
+]
+Seed = Annotated[int | None, typer.Option(help="Seeds all draws.", rich_help_panel="Method")]
+MaxCalls = Annotated[
+    int | None, typer.Option(help="Budget of model calls.", rich_help_panel="Method")
+]
+MaxTotalTokens = Annotated[
+    int | None, typer.Option(help="Budget of tokens.", rich_help_panel="Method")
+]
+Assignments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="Any other setting, for example roles.verification.model=x.",
+        rich_help_panel="Method",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def home_of(option: Path | None) -> Path:
+    """The state folder: the option, TMAS_HOME, or the user's."""
+    if option is not None:
+        return option.expanduser()
+    if given := os.environ.get("TMAS_HOME"):
+        return Path(given).expanduser()
+    import platformdirs
+
+    return platformdirs.user_state_path("tmas-graph")
+
+
+def changes_of(assignments: list[str] | None, **options: Any) -> dict[str, Any]:
+    """Settings that the command line gives: `--set` first, then the options that were used.
+
+    Raises:
+        SettingsError: an assignment has no value.
+    """
+    from tmas_graph.configuration import parse_assignment
+
+    changes = dict(map(parse_assignment, assignments or []))
+    changes.update({name: value for name, value in options.items() if value is not None})
+    return changes

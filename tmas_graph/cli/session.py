@@ -1,0 +1,143 @@
+"""What `tmas solve` and `tmas resume` share: check the endpoints, run, watch, report."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from tmas_graph.cli.live import LiveView, PlainView, View, report
+from tmas_graph.cli.models import progress_bar
+from tmas_graph.configuration import flat, nested
+from tmas_graph.errors import TmasError
+from tmas_graph.models import local, pool
+from tmas_graph.running import run_blocking
+from tmas_graph.settings import ROLES, Settings
+from tmas_graph.state import Problem, Result
+from tmas_graph.threads import Record, ThreadStore, differences, open_threads, refuse_changes
+
+DEMONSTRATION = (
+    "This local model is a demonstration: it shows every step of the method, and its answers "
+    "mean little. Set base_url (or --base-url) to use a real one."
+)
+_Prepare = Callable[[ThreadStore], Awaitable[Record]]
+
+
+def start(problem: Problem, settings: Settings, home: Path, *, as_json: bool) -> None:
+    """Run a new thread for `problem` and print how it ended."""
+    start_local_models(settings)
+
+    async def prepare(store: ThreadStore) -> Record:
+        models = await pool.check(settings)
+        return await store.create(problem, settings, models)
+
+    _run(home, prepare, settings, as_json=as_json)
+
+
+def go_on(
+    name: str,
+    changes: dict[str, Any],
+    keys: Settings,
+    home: Path,
+    *,
+    accept_changes: bool,
+    as_json: bool,
+) -> None:
+    """Let thread `name` go on with `changes`, and print how it ended."""
+
+    async def prepare(store: ThreadStore) -> Record:
+        record = await store.get(name)
+        settings = with_keys(changed(record.settings, changes), keys)
+        await asyncio.to_thread(start_local_models, settings)
+        models = await pool.check(settings)
+        if not accept_changes:
+            refuse_changes(record, differences(record, settings, models))
+        return replace(record, settings=settings, models=models)
+
+    _run(home, prepare, keys, as_json=as_json)
+
+
+def changed(settings: Settings, changes: dict[str, Any]) -> Settings:
+    """`settings` with `changes`, whose names may be dotted.
+
+    Raises:
+        SettingsError: one doesn't exist or is out of range.
+    """
+    values = {**flat(settings.model_dump(mode="json")), **flat(changes)}
+    return Settings.checked(nested(values), dict.fromkeys(flat(changes), "command line"))
+
+
+def with_keys(settings: Settings, keys: Settings) -> Settings:
+    """`settings` with the keys that are in force here, each for its own server alone."""
+    ours = keys.base_url in (None, settings.base_url)
+    roles: dict[str, Any] = {
+        role: getattr(settings.roles, role).model_copy(
+            update={"api_key": getattr(keys.roles, role).api_key}
+        )
+        for role in ROLES
+        if keys.endpoint(role).base_url in (None, settings.endpoint(role).base_url)
+    }
+    update: dict[str, Any] = {"roles": settings.roles.model_copy(update=roles)}
+    if ours:
+        update["api_key"] = keys.api_key
+    return settings.model_copy(update=update)
+
+
+def uses_local_model(settings: Settings) -> bool:
+    """Whether some role runs on a model inside this process."""
+    return any(settings.endpoint(role).base_url is None for role in ROLES)
+
+
+def start_local_models(settings: Settings) -> None:
+    """Fetch the local models that are missing, with a progress bar, and start their servers."""
+    endpoints = [settings.endpoint(role) for role in ROLES]
+    for name in sorted({e.local_model for e in endpoints if e.base_url is None}):
+        with progress_bar(name) as progress:
+            local.start(name, progress=progress)
+
+
+def _run(home: Path, prepare: _Prepare, settings: Settings, *, as_json: bool) -> None:
+    console = Console(stderr=as_json)
+    view: View = LiveView(console) if console.is_terminal else PlainView(console)
+    if as_json and not console.is_terminal:
+        view = View()
+    begun: list[Record] = []
+
+    async def work() -> Result:
+        async with open_threads(home) as store:
+            record = await prepare(store)
+            begun.append(record)
+            view.begin(record)
+            return await store.run(record, on_event=view.on_event)
+
+    try:
+        with view:
+            result = run_blocking(work)
+    except KeyboardInterrupt:
+        _say_how_to_resume("interrupted", begun)
+        raise typer.Exit(130) from None
+    except TmasError as error:
+        _say_how_to_resume(str(error), begun)
+        raise typer.Exit(2) from None
+    if as_json:
+        print(json.dumps(_plain(begun[0], result), indent=2))  # noqa: T201
+    else:
+        report(console, begun[0], result)
+        if uses_local_model(begun[0].settings):
+            console.print(Text(DEMONSTRATION, style="yellow"))
+
+
+def _say_how_to_resume(what: str, begun: list[Record]) -> None:
+    console = Console(stderr=True)
+    console.print(Text(f"tmas: {what}", style="red"), soft_wrap=True)
+    if begun:
+        console.print(f"Nothing that finished is lost: tmas resume {begun[0].id}", soft_wrap=True)
+
+
+def _plain(record: Record, result: Result) -> dict[str, Any]:
+    return {"thread": record.id, "problem": asdict(record.problem), **asdict(result)}

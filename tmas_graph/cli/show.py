@@ -1,0 +1,104 @@
+"""`tmas show`: what happened in a thread, and what is in its memory."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tmas_graph.cli.options import Home, Json, home_of
+
+
+def show(
+    thread: Annotated[str, typer.Argument(help="Its name; `tmas threads` lists them.")],
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """Show a thread: its problem, every candidate, both banks, and the result."""
+    from tmas_graph.running import run_blocking
+
+    folder = home_of(home)
+    story = run_blocking(lambda: _story(folder, thread))
+    if as_json:
+        print(json.dumps(story, indent=2))  # noqa: T201
+    else:
+        _print(story)
+
+
+async def _story(folder: Path, name: str) -> dict[str, Any]:
+    from tmas_graph.cli.threads import status_of
+    from tmas_graph.memory.experience_bank import open_bank
+    from tmas_graph.progress import attempts
+    from tmas_graph.threads import open_threads
+
+    async with open_threads(folder) as store:
+        record = await store.get(name)
+        values = await store.values(name)
+        status = status_of(record, store)
+    bank = open_bank(record.settings.memory_folder)
+    items = await bank.read(tuple(values.get("experience_ids", ())))
+    return {
+        "thread": record.id,
+        "status": status,
+        "cause": record.cause,
+        "problem": asdict(record.problem),
+        "settings": record.settings.model_dump(mode="json"),
+        "models": dict(record.models),
+        "attempts": [asdict(a) for a in attempts(values)],
+        "rollouts": [asdict(r) for r in values.get("rollouts", ())],
+        "experience": [asdict(item) for item in items],
+        "strategies": [asdict(s) for s in values.get("strategies", ())],
+        "result": asdict(values["result"]) if values.get("result") else None,
+    }
+
+
+def _print(story: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.panel import Panel
+    from rich.text import Text
+
+    console = Console()
+    title = f"{story['thread']} · {story['status']}"
+    console.print(Panel(Text(story["problem"]["question"]), title=title, title_align="left"))
+    if story["cause"]:
+        console.print(Text(f"stopped: {story['cause']}", style="red"))
+    models = sorted(set(story["models"].values()))
+    console.print(Text(f"models: {', '.join(models)}", style="dim"))
+    console.print(_attempts(story["attempts"]))
+    _print_bank(console, "Experience bank", [(i["kind"], i["text"]) for i in story["experience"]])
+    _print_bank(console, "Guideline bank", [(s["name"], s["essence"]) for s in story["strategies"]])
+    if result := story["result"]:
+        if result["solution"]:
+            console.print(Panel(Text(result["solution"]), title="solution", title_align="left"))
+        if result["answer"] is not None:
+            line = f"answer: {result['answer']}   (confidence {result['confidence']:.0%})"
+            console.print(Text(line, style="bold"))
+        usage = result["usage"]
+        console.print(
+            f"{result['iterations']} iterations · {usage['calls']} calls · "
+            f"{usage['prompt_tokens']} prompt and {usage['completion_tokens']} completion tokens"
+        )
+
+
+def _attempts(attempts: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title="Candidates")
+    for column in ("candidate", "mode", "outcome", "score", "answer"):
+        table.add_column(column, overflow="fold")
+    for attempt in attempts:
+        score = "–" if attempt["score"] is None else f"{attempt['score']:.2f}"
+        name = f"{attempt['iteration']}.{attempt['index']}"
+        cells = [name, attempt["mode"], attempt["outcome"], score, attempt["answer"] or "–"]
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _print_bank(console: Any, title: str, entries: list[tuple[str, str]]) -> None:
+    from rich.text import Text
+
+    console.print(Text(f"{title}: {len(entries) or 'empty'}", style="bold"))
+    for label, text in entries:
+        console.print(Text.assemble("  ", (label, "cyan"), " ", text))

@@ -1,0 +1,70 @@
+"""`tmas threads`: what runs there are, and how they stand."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from tmas_graph.cli.options import Home, Json, home_of
+
+
+def threads(
+    most: Annotated[int, typer.Option("--most", min=1, help="How many, the newest first.")] = 20,
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """List threads, the newest first."""
+    from tmas_graph.running import run_blocking
+
+    folder = home_of(home)
+    rows = run_blocking(lambda: _rows(folder, most))
+    if as_json:
+        print(json.dumps(rows, indent=2))  # noqa: T201
+    else:
+        _print(rows, folder)
+
+
+async def _rows(folder: Any, most: int) -> list[dict[str, Any]]:
+    from tmas_graph.threads import open_threads
+
+    async with open_threads(folder) as store:
+        rows = []
+        for record in (await store.all())[:most]:
+            values = await store.values(record.id)
+            result = values.get("result") if record.status == "done" else None
+            rows.append(
+                {
+                    "thread": record.id,
+                    "status": status_of(record, store),
+                    "iterations": values.get("iteration", 0),
+                    "answer": result.answer if result else None,
+                    "question": record.problem.question,
+                    "cause": record.cause,
+                }
+            )
+        return rows
+
+
+def status_of(record: Any, store: Any) -> str:
+    """`running`, `done`, `stopped`, or `interrupted` for one that no process runs any more."""
+    if record.status == "running" and not store.is_running(record.id):
+        return "interrupted"
+    return str(record.status)
+
+
+def _print(rows: list[dict[str, Any]], folder: Any) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    if not rows:
+        Console().print(f"No threads in {folder}. `tmas solve` makes one.")
+        return
+    table = Table()
+    for column in ("thread", "status", "t", "answer"):
+        table.add_column(column, no_wrap=column == "thread")
+    table.add_column("question", no_wrap=True, overflow="ellipsis", ratio=1)
+    for row in rows:
+        cells = [row["thread"], row["status"], str(row["iterations"]), row["answer"] or "–"]
+        table.add_row(*(Text(cell) for cell in [*cells, " ".join(row["question"].split())]))
+    Console().print(table)

@@ -1,0 +1,185 @@
+"""Settings from where people keep them: preset, tmas.toml, environment, command line.
+
+Later ones win: defaults, then the preset, the file, the environment, the command line.
+"""
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from tmas_graph.errors import SettingsError
+from tmas_graph.settings import Settings, near, preset_values
+
+FILE = "tmas.toml"
+PREFIX = "TMAS_"
+RESERVED = ("TMAS_DATA", "TMAS_HOME", "TMAS_MODELS_FOLDER", "TMAS_PRESET", "TMAS_SETTINGS")
+"""Variables with the prefix that are no settings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Settings, and where each value came from."""
+
+    settings: Settings
+    preset: str
+    origins: Mapping[str, str]
+    """Dotted name of each setting to `default`, `preset …`, a file, a variable or an option."""
+
+
+def load_settings(
+    file: str | Path | None = None, *, preset: str | None = None, **changes: Any
+) -> Settings:
+    """The settings in force here: of tmas.toml, the environment and `changes`, later ones first.
+
+    Args:
+        file: instead of ./tmas.toml.
+        preset: instead of the one that file or environment name.
+        changes: any field of Settings.
+
+    Raises:
+        SettingsError: a setting doesn't exist, is out of range, or the file can't be read.
+    """
+    return load(file, preset=preset, changes=changes).settings
+
+
+def load(
+    file: str | Path | None = None,
+    *,
+    preset: str | None = None,
+    changes: Mapping[str, Any] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> Loaded:
+    """As `load_settings`, with where each value came from; `changes` may have dotted names."""
+    environ = os.environ if environ is None else environ
+    path, named = _file(file, environ)
+    layers = [
+        (str(path), flat(_read(path, named))),
+        ("environment", _environment(environ)),
+        ("command line", flat(changes or {})),
+    ]
+    preset = preset or environ.get("TMAS_PRESET") or layers[0][1].pop("preset", None)
+    layers[0][1].pop("preset", None)
+    if preset is None:
+        chosen = any({"base_url", "local_model"} & set(values) for _, values in layers)
+        preset = "fast" if chosen else "local"
+    layers.insert(0, (f"preset {preset}", flat(preset_values(preset))))
+    merged: dict[str, Any] = {}
+    origins = dict.fromkeys(_names(Settings), "default")
+    for origin, values in layers:
+        merged.update(values)
+        origins.update({n: variable(n) if origin == "environment" else origin for n in values})
+    return Loaded(Settings.checked(nested(merged), origins), preset, origins)
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """`name=value` of an option `--set`, the value as TOML or, failing that, as text.
+
+    Raises:
+        SettingsError: there is no `=`.
+    """
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip():
+        raise SettingsError(f"--set: {text!r} has no value. Write name=value.")
+    return name.strip(), _value(value.strip())
+
+
+def _value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _file(file: str | Path | None, environ: Mapping[str, str]) -> tuple[Path, bool]:
+    named = file or environ.get("TMAS_SETTINGS")
+    return (Path(named), True) if named else (Path(FILE), False)
+
+
+def _read(path: Path, must_exist: bool) -> dict[str, Any]:
+    if not must_exist and not path.is_file():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError(
+            f"{path}: can't be read ({error.strerror}). Give another file."
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path}: is no valid TOML: {error}. Mend the file.") from None
+
+
+def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    known = {variable(name): name for name in _names(Settings)}
+    values: dict[str, Any] = {}
+    for given, text in environ.items():
+        if not given.startswith(PREFIX) or given in RESERVED:
+            continue
+        if given not in known:
+            raise SettingsError(
+                f"environment: there is no setting for {given}"
+                f"{near(given, [*known, *RESERVED])}. `tmas settings` lists them all."
+            )
+        name = known[given]
+        values[name] = _json(given, text) if name.endswith("extra_body") else text
+    return values
+
+
+def _json(name: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise SettingsError(f"{name}: {text!r} is no JSON. Give an object.") from None
+
+
+def variable(name: str) -> str:
+    """The environment variable of the setting with this dotted name."""
+    return PREFIX + name.upper().replace(".", "__")
+
+
+def _names(model: type[BaseModel], prefix: str = "") -> list[str]:
+    """Dotted names of all settings, those of each role included."""
+    names = []
+    for name, field in model.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            names += _names(kind, f"{prefix}{name}.")
+        else:
+            names.append(prefix + name)
+    return names
+
+
+def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Values by dotted names; extra_body stays whole."""
+    names: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping) and not name.endswith("extra_body"):
+            names.update(flat(value, f"{prefix}{name}."))
+        else:
+            names[prefix + name] = value
+    return names
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by dotted names as mappings in mappings.
+
+    Raises:
+        SettingsError: a name has parts below one that holds a value.
+    """
+    whole: dict[str, Any] = {}
+    for name, value in values.items():
+        *path, last = name.split(".")
+        place = whole
+        for part in path:
+            place = place.setdefault(part, {})
+            if not isinstance(place, dict):
+                raise SettingsError(
+                    f"settings: {part!r} has no parts, but {name!r} was given. Change it."
+                )
+        place[last] = value
+    return whole

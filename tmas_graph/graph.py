@@ -1,0 +1,252 @@
+"""The cycle, as in the figure of the paper (arXiv 2605.10344): nodes, edges, the ε-branch.
+
+START → plan ═(one Send per candidate)═▶ rollout × N ─▶ experience ∥ guideline ─▶ decide
+          ▲                                                                          │
+          └──────────────────────────── next iteration ──────────────────────────────┤
+                                                                    finish → END ◀───┘
+"""
+
+import asyncio
+from typing import Annotated, Any, Literal
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.func import task
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from langgraph.types import Send
+from typing_extensions import TypedDict
+
+from tmas_graph import progress
+from tmas_graph.agents import experience, guideline
+from tmas_graph.agents.solution import shown
+from tmas_graph.answers.select import Classes
+from tmas_graph.errors import AllCandidatesFailed, RequestRefused
+from tmas_graph.memory.experience_bank import new_items, open_bank
+from tmas_graph.memory.guideline_bank import listed, merged
+from tmas_graph.models.checkpointed import checkpointed, seed_of
+from tmas_graph.models.replies import Model
+from tmas_graph.progress import Row
+from tmas_graph.prompts import Prompts
+from tmas_graph.rollout import build_rollout, memory_of, settings_of
+from tmas_graph.serde import restoring
+from tmas_graph.settings import Role, Settings
+from tmas_graph.state import (
+    Input,
+    Mode,
+    Output,
+    Result,
+    Rollout,
+    Stop,
+    Strategy,
+    Unstored,
+    Usage,
+    as_problem,
+    latest,
+)
+
+GRAPH_VERSION = 1
+"""Changes when threads of older versions can't be resumed: nodes or state were renamed."""
+
+
+class State(Input, total=False):
+    """What the graph keeps; each channel is of constant size, or nearly.
+
+    Tuples come back from a checkpoint as lists; who needs one makes one.
+    """
+
+    iteration: int
+    """t: the iteration that runs or comes next; so many are done."""
+    modes: tuple[Mode, ...]
+    """How each candidate of iteration t works."""
+    rollouts: Annotated[tuple[Rollout, ...], latest]
+    """R: the rollouts of the last iteration alone."""
+    history: tuple[Row, ...]
+    """Every candidate so far without its texts: the fields of an Attempt, in order."""
+    classes: Classes
+    """Which of them gave equal answers; for each of `history` the place of the first equal one."""
+    experience_ids: tuple[str, ...]
+    """E: the ledger; which items of the store exist for this run."""
+    strategies: tuple[Strategy, ...]
+    """G: the guideline bank."""
+    bank_usage: Annotated[dict[str, Usage], progress.by_bank]
+    """What the two bank agents spent in iteration t."""
+    usage: Usage
+    """Spent in finished iterations."""
+    leader: Rollout | None
+    """The best rollout that holds the leading answer, or the best proof."""
+    stop: Stop | None
+    """Why no further iteration follows."""
+    result: Result
+
+
+class Update(TypedDict, total=False):
+    """What a node of the graph may return."""
+
+    problem: Any
+    iteration: int
+    modes: tuple[Mode, ...]
+    history: tuple[Row, ...]
+    classes: Classes
+    experience_ids: tuple[str, ...]
+    strategies: tuple[Strategy, ...]
+    bank_usage: dict[str, Usage]
+    usage: Usage
+    leader: Rollout | None
+    stop: Stop | None
+    result: Result
+
+
+def plan(state: State, runtime: Runtime[Settings]) -> Update:
+    """Draw for each candidate of the next iteration whether it exploits or explores."""
+    problem, iteration = as_problem(state["problem"]), state.get("iteration", 0)
+    modes = progress.draw_modes(settings_of(runtime), problem.id, iteration)
+    runtime.stream_writer({"event": "iteration", "iteration": iteration, "modes": list(modes)})
+    return {"problem": problem, "iteration": iteration, "modes": modes, "stop": None}
+
+
+def epsilon_branch(state: State) -> list[Send]:
+    """One rollout per candidate: with probability ε it explores, else it exploits.
+
+    Candidates of this iteration that came through already are not sent again.
+    """
+    iteration, memory = state["iteration"], Unstored(memory_of(state))
+    begun = {r.index: r for r in state.get("rollouts", ()) if r.iteration == iteration}
+    return [
+        Send("rollout", {"problem": state["problem"], "rollouts": (candidate,), "memory": memory})
+        for index, mode in enumerate(state["modes"])
+        if (candidate := progress.candidate(begun.get(index), iteration, index, mode))
+    ]
+
+
+async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
+    """Add what the next attempts can reuse to the experience bank."""
+    settings, ids = settings_of(runtime), tuple(state.get("experience_ids", ()))
+    rollouts = shown(progress.current(state), settings.rollouts_tokens)
+    if not rollouts:
+        return {"bank_usage": {"experience": Usage()}}
+    bank, problem, t = open_bank(settings.memory_folder), state["problem"], state["iteration"]
+    model, prompts = _model("experience", state, settings), Prompts.of(settings)
+    known = await bank.retrieve(problem.question, ids, settings.experience_tokens)
+    try:
+        reply = await experience.extract(model, prompts, problem, rollouts, known)
+    except RequestRefused as error:
+        return _skipped(runtime, "experience", error)
+    items = new_items(experience.parse(reply), await bank.read(ids))
+    await bank.write(items, problem=problem.id, iteration=t)
+    fresh = tuple(item.id for item in items if item.id not in ids)
+    runtime.stream_writer({"event": "experience", "iteration": t, "added": [i.text for i in items]})
+    return {"experience_ids": ids + fresh, "bank_usage": {"experience": reply.usage}}
+
+
+async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:
+    """Add the strategies that were tried to the guideline bank."""
+    settings, known = settings_of(runtime), tuple(state.get("strategies", ()))
+    rollouts = shown(progress.current(state), settings.rollouts_tokens)
+    if not rollouts:
+        return {"bank_usage": {"guideline": Usage()}}
+    model, prompts = _model("guideline", state, settings), Prompts.of(settings)
+    seen, t = listed(known, settings.guideline_tokens), state["iteration"]
+    try:
+        reply = await guideline.name_strategies(model, prompts, state["problem"], rollouts, seen)
+    except RequestRefused as error:
+        return _skipped(runtime, "guideline", error)
+    bank = merged(known, guideline.parse(reply, t))
+    added = [s.name for s in bank[len(known) :]]
+    runtime.stream_writer({"event": "guideline", "iteration": t, "added": added})
+    return {"strategies": bank, "bank_usage": {"guideline": reply.usage}}
+
+
+async def decide(state: State, runtime: Runtime[Settings]) -> Update:
+    """Close the iteration: record its attempts, find the leading answer, stop or go on.
+
+    Raises:
+        AllCandidatesFailed: none came through; a resume tries the failed ones again.
+    """
+    if cause := progress.total_failure(state):
+        await _stop_once(AllCandidatesFailed(cause))
+        return {}
+    settings, classes = settings_of(runtime), await asyncio.to_thread(progress.grouped, state)
+    done = progress.closed(state, classes)
+    stop = progress.stop_reason({**state, **done}, settings)
+    runtime.stream_writer(progress.standing(done, stop))
+    return {
+        "iteration": done["iteration"],
+        "history": done["history"],
+        "classes": done["classes"],
+        "usage": done["usage"],
+        "leader": done["leader"],
+        "stop": stop,
+    }
+
+
+def what_next(state: State) -> Literal["plan", "finish"]:
+    """Is another iteration to come?"""
+    return "finish" if state.get("stop") else "plan"
+
+
+def finish(state: State, runtime: Runtime[Settings]) -> Update:
+    """State the answer with the best evidence."""
+    result = progress.result(state)
+    runtime.stream_writer({"event": "result", "result": result})
+    return {"result": result}
+
+
+def build_graph(
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    *,
+    context_schema: type[Settings] = Settings,
+) -> CompiledStateGraph[State, Settings, Input, Output]:
+    """Compile the graph of TMAS.
+
+    Invoke it with `{"problem": …}` and the Settings as `context`; the result stands under
+    `"result"`. With a checkpointer, `ainvoke(None, config, context=…)` resumes a run and repeats
+    no finished model call. Don't set `max_concurrency` in the config: it delays checkpoints;
+    `Settings.concurrency` limits the calls.
+
+    Args:
+        checkpointer: any LangGraph checkpointer that works asynchronously.
+        context_schema: Settings, or a subclass with other defaults.
+    """
+    builder = StateGraph(
+        State, context_schema=context_schema, input_schema=Input, output_schema=Output
+    )
+    builder.add_node("plan", plan)
+    builder.add_node("rollout", build_rollout())
+    builder.add_node("experience", update_experience)
+    builder.add_node("guideline", update_guideline)
+    builder.add_node("decide", decide)
+    builder.add_node("finish", finish)
+    builder.add_edge(START, "plan")
+    builder.add_conditional_edges("plan", epsilon_branch, ["rollout"])
+    builder.add_edge("rollout", "experience")
+    builder.add_edge("rollout", "guideline")
+    builder.add_edge(["experience", "guideline"], "decide")
+    builder.add_conditional_edges("decide", what_next)
+    builder.add_edge("finish", END)
+    return builder.compile(checkpointer=restoring(checkpointer), name="TMAS")
+
+
+def _model(role: Role, state: State, settings: Settings) -> Model:
+    seed = seed_of(settings.seed, state["problem"].id, state["iteration"], role)
+    return checkpointed(settings.endpoint(role), seed)
+
+
+def _skipped(runtime: Runtime[Settings], bank: str, error: RequestRefused) -> Update:
+    runtime.stream_writer({"event": bank, "added": [], "cause": str(error)})
+    return {"bank_usage": {bank: Usage(calls=1)}}
+
+
+async def _stop_once(error: AllCandidatesFailed) -> None:
+    """Raise `error`; on a resume return instead, so that the run goes on from here."""
+    fresh = False
+
+    @task
+    async def stopped() -> bool:
+        nonlocal fresh
+        fresh = True
+        return True
+
+    await stopped()
+    if fresh:
+        raise error

@@ -1,0 +1,68 @@
+"""What a model says back, and the one seam through which agents reach a model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tmas_graph.prompts import Message
+from tmas_graph.state import Usage
+
+_CUT = frozenset({"length", "content_filter", "abort"})
+"""Reasons to finish that leave a text without its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One completion, thinking apart from what was said."""
+
+    text: str
+    thinking: str = ""
+    finish_reason: str = "stop"
+    usage: Usage = field(default=Usage())
+    """Of the whole request, on its first reply; the other replies of a request have none."""
+
+    @property
+    def cut(self) -> bool:
+        """Whether it ends before its end."""
+        return self.finish_reason in _CUT
+
+    @property
+    def whole(self) -> bool:
+        """Whether it came to its end and says something."""
+        return not self.cut and bool(self.text.strip())
+
+    @property
+    def lines(self) -> list[str]:
+        """Its lines; the last one of a cut reply, of which the end is missing, is left out."""
+        lines = self.text.split("\n")
+        return lines[:-1] if self.cut else lines
+
+
+class Model(Protocol):
+    """Anything that answers messages: an endpoint, a checkpointed endpoint, a script in a test."""
+
+    async def __call__(self, messages: list[Message], *, n: int = 1) -> list[Reply]:
+        """Return up to `n` independent replies; fewer if the endpoint gave fewer, never none.
+
+        Raises:
+            CallError: no reply came.
+        """
+        ...
+
+
+def split_thinking(text: str) -> tuple[str, str]:
+    """`(thinking, rest)` of a text that may hold `<think>…</think>`, its opening tag or not.
+
+    All up to the last closing tag is thinking; so is a text that opens it and never closes it.
+    """
+    thinking, closing, rest = text.rpartition("</think>")
+    if not closing and not rest.lstrip().startswith("<think>"):
+        return "", text
+    if rest.lstrip().startswith("<think>"):
+        thinking, rest = thinking + rest, ""
+    return thinking.strip().removeprefix("<think>").strip(), rest.strip()
+
+
+def total(replies: Sequence[Reply]) -> Usage:
+    """What `replies` cost together."""
+    return sum((reply.usage for reply in replies), Usage())

@@ -1,0 +1,219 @@
+"""What the graph decides without a model: modes, standings, when to stop, the result."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, replace
+from math import floor
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from tmas_graph.answers.select import Classes, Selection, Vote, chosen
+from tmas_graph.answers.voting import group
+from tmas_graph.settings import Settings
+from tmas_graph.state import (
+    Attempt,
+    Mode,
+    Outcome,
+    Result,
+    Rollout,
+    Stop,
+    Usage,
+    digest,
+)
+
+State = Mapping[str, Any]
+"""The graph's state, read only; graph.py says what each channel holds."""
+
+
+Row = tuple[int, int, Mode, Outcome, str | None, float | None]
+"""The fields of an Attempt: what a checkpoint holds of it."""
+
+
+class Closed(TypedDict):
+    """What changes in the graph's state when an iteration ends."""
+
+    iteration: int
+    history: tuple[Row, ...]
+    classes: Classes
+    usage: Usage
+    leader: Rollout | None
+
+
+def draw_modes(settings: Settings, problem_id: str, iteration: int) -> tuple[Mode, ...]:
+    """The mode of each candidate: equal for equal seed, problem and iteration, on any machine.
+
+    `bernoulli` flips a coin per candidate. `stratified` makes ⌊εN⌋ or ⌈εN⌉ explorers, so that
+    their share over all iterations is ε, and lets them go round the candidates.
+    """
+    n = settings.candidates
+    if iteration == 0:
+        return tuple("initial" for _ in range(n))
+    if settings.mode_draws == "bernoulli":
+        draws = [_draw(settings.seed, problem_id, iteration, i) for i in range(n)]
+        return tuple("explore" if draw < settings.epsilon else "exploit" for draw in draws)
+    share = settings.epsilon * n
+    # The small term keeps .1 · 10 · 3 and the like from falling just short of a whole number.
+    before, after = floor(share * (iteration - 1) + 1e-9), floor(share * iteration + 1e-9)
+    explorers = {k % n for k in range(before, after)}
+    return tuple("explore" if i in explorers else "exploit" for i in range(n))
+
+
+def candidate(begun: Rollout | None, iteration: int, index: int, mode: Mode) -> Rollout | None:
+    """The candidate to send in; one that failed goes on where it stopped; None if it is done."""
+    if begun is None:
+        return Rollout(iteration, index, mode)
+    return replace(begun, outcome="open", cause="") if begun.outcome == "failed" else None
+
+
+def current(state: State) -> tuple[Rollout, ...]:
+    """The rollouts of the iteration that runs."""
+    return tuple(r for r in state.get("rollouts", ()) if r.iteration == state["iteration"])
+
+
+def attempts(state: State) -> tuple[Attempt, ...]:
+    """Every candidate so far, in order."""
+    return tuple(Attempt(*row) for row in state.get("history", ()))
+
+
+def total_failure(state: State) -> str:
+    """Why the iteration can't go on, if endpoints failed and no candidate came through."""
+    rollouts = current(state)
+    causes = [r.cause for r in rollouts if r.outcome == "failed"]
+    if not causes or any(r.outcome == "finished" for r in rollouts):
+        return ""
+    return (
+        f"iteration {state['iteration']}: no candidate came through; "
+        f"{len(causes)} of {len(rollouts)} failed, the first with: {causes[0]} "
+        "Mend the cause, then resume: what finished is kept."
+    )
+
+
+def grouped(state: State) -> Classes:
+    """The class of each attempt's answer, those of the iteration that ends included.
+
+    The only step here that may wait for a grading process: never call it on an event loop.
+    """
+    answers = [a.answer for a in (*attempts(state), *map(_attempt, current(state)))]
+    return group(answers, tuple(state.get("classes", ())))
+
+
+def closed(state: State, classes: Classes) -> Closed:
+    """The state's changes when its iteration ends, all but whether to stop."""
+    rollouts = current(state)
+    history = (*state.get("history", ()), *(astuple(_attempt(r)) for r in rollouts))
+    ended = {"problem": state["problem"], "history": history, "classes": classes}
+    spent = sum((r.usage for r in rollouts), state.get("usage") or Usage())
+    return {
+        "iteration": state["iteration"] + 1,
+        "history": history,
+        "classes": classes,
+        "usage": sum((state.get("bank_usage") or {}).values(), spent),
+        "leader": _leader(ended, [state.get("leader"), *rollouts]),
+    }
+
+
+def stop_reason(state: State, settings: Settings) -> Stop | None:
+    """Why no further iteration is due under `settings`; None if one is."""
+    usage: Usage = state.get("usage") or Usage()
+    if state["iteration"] >= settings.iterations:
+        return "iterations"
+    if settings.max_calls is not None and usage.calls >= settings.max_calls:
+        return "budget"
+    if settings.max_total_tokens is not None and usage.tokens >= settings.max_total_tokens:
+        return "budget"
+    return "confident" if settings.early_stop and _confident(state, settings) else None
+
+
+def result(state: State) -> Result:
+    """The answer with the best evidence over all iterations."""
+    leader, choice = state.get("leader"), _choice(state)
+    proof = state["problem"].kind == "proof"
+    score = leader.score if leader else None
+    return Result(
+        answer=choice.answer,
+        confidence=(score or 0.0) if proof else choice.confidence,
+        solution=leader.solution if leader else "",
+        score=score,
+        iterations=state["iteration"],
+        stop=state.get("stop") or "iterations",
+        usage=state.get("usage") or Usage(),
+    )
+
+
+def standing(state: State, stop: Stop | None) -> dict[str, Any]:
+    """The event that ends an iteration: who leads, and what was spent."""
+    choice, leader = _choice(state), state["leader"]
+    return {
+        "event": "standing",
+        "iteration": state["iteration"] - 1,
+        "answer": choice.answer,
+        "share": choice.confidence,
+        "score": leader.score if leader else None,
+        "calls": state["usage"].calls,
+        "tokens": state["usage"].tokens,
+        "stop": stop,
+    }
+
+
+def by_bank(old: dict[str, Usage], new: dict[str, Usage]) -> dict[str, Usage]:
+    """Reducer: the newest usage of each bank agent, in whatever order they finished."""
+    both = {**(old or {}), **new}
+    return {name: both[name] for name in sorted(both)}
+
+
+def _draw(seed: int, problem_id: str, iteration: int, index: int) -> float:
+    name = digest("mode", str(seed), problem_id, str(iteration), str(index))
+    return random.Random(int(name, 16)).random()
+
+
+def _attempt(r: Rollout) -> Attempt:
+    return Attempt(r.iteration, r.index, r.mode, r.outcome, r.answer, r.score)
+
+
+def _choice(state: State, until: int | None = None) -> Selection:
+    """The leading answer; after iteration `until`, where one is given."""
+    votes = [
+        Vote(a.answer, a.score, a.iteration, a.index)
+        for a in attempts(state)
+        if until is None or a.iteration <= until
+    ]
+    return chosen(votes, tuple(state["classes"])[: len(votes)])
+
+
+def _leader(state: State, rollouts: Sequence[Rollout | None]) -> Rollout | None:
+    # An answer takes the lead only by new votes, so a rollout that gave it is at hand.
+    written = [r for r in rollouts if r is not None and r.solution]
+    if state["problem"].kind == "answer":
+        lead = _choice(state).lead
+        places = zip(attempts(state), state["classes"], strict=True)
+        class_of = {(a.iteration, a.index): number for a, number in places}
+        written = [r for r in written if lead and class_of[r.iteration, r.index] == lead.number]
+    return max(written, key=_evidence, default=None)
+
+
+def _evidence(rollout: Rollout) -> tuple[float, int, int]:
+    score = -1.0 if rollout.score is None else rollout.score
+    return score, rollout.iteration, -rollout.index
+
+
+def _confident(state: State, settings: Settings) -> bool:
+    done = state["iteration"]
+    window = range(done - settings.early_stop_iterations, done)
+    if window.start < 0:
+        return False
+    if state["problem"].kind == "proof":
+        return all(_proof_holds(attempts(state), t, settings) for t in window)
+    choices = [_choice(state, t) for t in window]
+    leads = [choice.lead for choice in choices]
+    return len({lead.number for lead in leads if lead}) == 1 and all(
+        lead is not None
+        and choice.confidence >= settings.early_stop_share
+        and (lead.score or 0.0) >= settings.early_stop_score
+        for choice, lead in zip(choices, leads, strict=True)
+    )
+
+
+def _proof_holds(history: Sequence[Attempt], iteration: int, settings: Settings) -> bool:
+    scores = [a.score or 0.0 for a in history if a.iteration <= iteration]
+    return max(scores, default=0.0) >= settings.early_stop_score

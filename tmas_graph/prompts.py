@@ -1,0 +1,163 @@
+"""Finds and renders prompt templates, and estimates how long a text is."""
+
+import re
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Self, TypedDict
+
+from jinja2 import (
+    ChoiceLoader,
+    FileSystemLoader,
+    StrictUndefined,
+    TemplateError,
+    TemplateNotFound,
+    meta,
+)
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from tmas_graph.errors import PromptError
+from tmas_graph.settings import PromptSet, Settings
+from tmas_graph.state import digest
+
+_HERE = Path(__file__).parent
+_SHIPPED = (_HERE / "_prompts", _HERE.parent / "prompts")  # in the wheel, in a checkout
+_FAULTS = (TemplateError, TypeError, ValueError, ArithmeticError, OSError)
+_NAMES = (
+    "solution_initial",
+    "solution_exploit",
+    "solution_explore",
+    "verification",
+    "summary",
+    "experience",
+    "guideline",
+)
+
+
+class Message(TypedDict):
+    """One chat message as OpenAI-compatible servers take it."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """The templates in force: those of `folder` first, else the shipped set."""
+
+    folder: str | None = None
+    set: PromptSet = "standard"
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """The templates that `settings` ask for."""
+        return cls(settings.prompts_folder, settings.prompt_set)
+
+    def render(self, name: str, **values: object) -> list[Message]:
+        """Messages of template `name`, one per block, in the order of the blocks.
+
+        A block's name says whose message it is: `system`, `user`, or with a number, as in
+        `user_1` and `assistant_1`, a turn of an example that precedes the `user` block.
+
+        Values go in once and are never scanned again: braces, LaTeX and template syntax in them
+        reach the model as they are.
+
+        Raises:
+            PromptError: no such template, it has no user block, or it can't be rendered: it uses
+                a name that was not given, or its syntax is wrong.
+        """
+        try:
+            template = _environment(self.folder, self.set).get_template(f"{name}.md")
+            context = template.new_context(values)
+            deque(template.root_render_func(context), maxlen=0)  # takes in the parents' blocks
+            blocks = {name: "".join(b[0](context)).strip() for name, b in context.blocks.items()}
+        except TemplateNotFound as error:
+            raise self._missing(error) from None
+        except _FAULTS as error:
+            raise self._faulty(name, error) from None
+        if not blocks.get("user"):
+            raise self._faulty(name, 'it says nothing in "{% block user %}"')
+        order = sorted((name for name in blocks if blocks[name]), key=_turn)
+        return [{"role": name.partition("_")[0], "content": blocks[name]} for name in order]
+
+    def hashes(self) -> dict[str, str]:
+        """SHA-256 of every template with all that it includes, so that a run knows its prompts.
+
+        Raises:
+            PromptError: a template is missing, or its syntax is wrong.
+        """
+        return {name: digest(*self._sources(f"{name}.md")) for name in _NAMES}
+
+    def _sources(self, file: str) -> list[str]:
+        environment = _environment(self.folder, self.set)
+        assert environment.loader is not None, "_environment gives it one"
+        try:
+            source = environment.loader.get_source(environment, file)[0]
+            parts = sorted(filter(None, meta.find_referenced_templates(environment.parse(source))))
+        except TemplateNotFound as error:
+            raise self._missing(error) from None
+        except _FAULTS as error:
+            raise self._faulty(file.removesuffix(".md"), error) from None
+        return [source, *(text for part in parts for text in self._sources(part))]
+
+    def _missing(self, error: TemplateNotFound) -> PromptError:
+        return PromptError(f"prompts: there is no {error.name} in {self._where()}. Add it.")
+
+    def _faulty(self, name: str, what: object) -> PromptError:
+        return PromptError(f"prompts: {name}.md in {self._where()}: {what}. Mend the template.")
+
+    def _where(self) -> str:
+        return f"{self.folder} or the shipped prompts" if self.folder else "the shipped prompts"
+
+
+def _turn(block: str) -> tuple[int, int, str]:
+    """Sorts blocks: system first, then the examples' turns by number, then the user."""
+    role, _, number = block.partition("_")
+    if not number:
+        return (0 if role == "system" else 2), 0, ""
+    return 1, int(number) if number.isdigit() else 0, "user" if role == "user" else "~" + role
+
+
+@cache
+def _environment(folder: str | None, prompt_set: PromptSet) -> ImmutableSandboxedEnvironment:
+    if folder is not None and not Path(folder).is_dir():
+        raise PromptError(f"prompts: {folder} is no folder. Create it, or unset prompts_folder.")
+    shipped = [place / "small" for place in _SHIPPED] if prompt_set == "small" else _SHIPPED
+    folders = (folder, *shipped) if folder else shipped
+    environment = ImmutableSandboxedEnvironment(
+        loader=ChoiceLoader([FileSystemLoader(f) for f in folders]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["score"] = score_text
+    environment.filters["unboxed"] = unboxed
+    return environment
+
+
+def score_text(score: float | None) -> str:
+    """How a mean score is written in prompts: two digits, or `unknown`."""
+    return "unknown" if score is None else f"{score:.2f}"
+
+
+def unboxed(text: str, instead: str = r"The answer is \1.") -> str:
+    r"""`text` with `instead` for each `\boxed{…}`: small models copy any box that they see."""
+    return re.sub(r"\\boxed\{([^{}]*)\}", instead, text).strip()
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens `text` has: three bytes each, rather too many than too few."""
+    return len(text.encode("utf-8", "replace")) // 3 + 1
+
+
+def within(texts: Iterable[str], budget: int) -> int:
+    """How many of `texts`, from the first on, fit into `budget` tokens."""
+    count = spent = 0
+    for text in texts:
+        spent += estimate_tokens(text)
+        if spent > budget:
+            break
+        count += 1
+    return count

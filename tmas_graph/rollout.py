@@ -1,0 +1,254 @@
+"""The subgraph of one candidate: solve (initial, exploit or explore), verify, summarise.
+
+Each candidate flows through at its own pace; nothing here waits for another candidate. An
+endpoint that gives no reply makes the candidate `failed`, as a value, so that its siblings go on;
+sent in again, a failed candidate continues after its last finished agent.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+from langgraph.config import get_config
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from tmas_graph.agents import solution, summary, verification
+from tmas_graph.errors import CallError
+from tmas_graph.memory.experience_bank import Item, open_bank
+from tmas_graph.memory.guideline_bank import listed
+from tmas_graph.models.checkpointed import checkpointed, seed_of
+from tmas_graph.models.replies import Model, Reply, total
+from tmas_graph.prompts import Prompts
+from tmas_graph.settings import Role, Settings
+from tmas_graph.state import Memory, Mode, Problem, Rollout, Unstored
+
+
+class RolloutInput(TypedDict):
+    """What the parent sends."""
+
+    problem: Problem
+    rollouts: tuple[Rollout, ...]
+    """The one candidate, as far as it has come."""
+    memory: Unstored | dict[str, object]
+    """What it may be shown; empty after a resume."""
+
+
+class RolloutOutput(TypedDict):
+    """What the parent gets; nothing else leaves, or parallel candidates would collide."""
+
+    rollouts: tuple[Rollout, ...]
+
+
+class RolloutState(RolloutInput):
+    """State of one candidate."""
+
+
+class RolloutUpdate(TypedDict, total=False):
+    """What a node of this subgraph may return."""
+
+    rollouts: tuple[Rollout, ...]
+
+
+_Solver = Literal["solution_initial", "solution_exploit", "solution_explore"]
+# In one Literal: LangGraph draws no edges for a union of two.
+_Agent = Literal[
+    "solution_initial", "solution_exploit", "solution_explore", "verification", "summary"
+]
+_SOLVERS: dict[Mode, _Solver] = {
+    "initial": "solution_initial",
+    "exploit": "solution_exploit",
+    "explore": "solution_explore",
+}
+Ask = Callable[[Model, Prompts, Problem], Awaitable[Reply]]
+
+
+async def solution_initial(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
+    """Write a first candidate; it sees the problem alone."""
+    return await _solve(state, runtime, solution.initial)
+
+
+async def solution_exploit(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
+    """Write a candidate that sees the last rollouts and the experience bank."""
+    settings = settings_of(runtime)
+    memory = await recall(state)
+    rollouts = solution.shown(memory.rollouts, settings.rollouts_tokens)
+    experience = await _retrieved(state["problem"], memory, settings)
+
+    def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
+        return solution.exploit(model, prompts, problem, rollouts, experience)
+
+    return await _solve(state, runtime, ask)
+
+
+async def solution_explore(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
+    """Write a candidate that sees the guideline bank alone, and must avoid what it lists."""
+    memory = await recall(state)
+    strategies = listed(memory.strategies, settings_of(runtime).guideline_tokens)
+
+    def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
+        return solution.explore(model, prompts, problem, strategies)
+
+    return await _solve(state, runtime, ask)
+
+
+async def verify(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
+    """Check the candidate M times, each check on its own."""
+    settings, candidate = settings_of(runtime), _candidate(state)
+    model = model_of("verification", settings, state["problem"], candidate)
+    passes, prompts = settings.verifications, Prompts.of(settings)
+    try:
+        replies = await verification.verify(
+            model, prompts, state["problem"], candidate.solution, passes=passes
+        )
+    except CallError as error:
+        return _update(runtime, _failed(candidate, "verification", error))
+    checks = verification.parsed(replies, passes)
+    spent = candidate.usage + total(replies)
+    return _update(runtime, replace(candidate, verifications=checks, usage=spent))
+
+
+async def summarise(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
+    """Condense the checks into one short text."""
+    settings, candidate = settings_of(runtime), _candidate(state)
+    model = model_of("summary", settings, state["problem"], candidate)
+    prompts, checks = Prompts.of(settings), candidate.verifications
+    try:
+        reply = await summary.summarise(
+            model, prompts, state["problem"], candidate.solution, checks
+        )
+    except CallError as error:
+        return _update(runtime, _failed(candidate, "summary", error))
+    return _update(runtime, _finished(candidate, reply))
+
+
+def which_agent(state: RolloutState) -> _Agent:
+    """Whose turn is it? That of the mode's solver, unless the candidate comes back half done."""
+    candidate = _candidate(state)
+    if candidate.verifications:
+        return "summary"
+    return "verification" if candidate.solution else _SOLVERS[candidate.mode]
+
+
+def is_still_open(state: RolloutState) -> bool:
+    """Has the candidate come through so far?"""
+    return _candidate(state).outcome == "open"
+
+
+def build_rollout() -> CompiledStateGraph[RolloutState, Settings, RolloutInput, RolloutOutput]:
+    """Compile the subgraph; it inherits the checkpointer of the graph it is put in."""
+    builder = StateGraph(
+        RolloutState,
+        context_schema=Settings,
+        input_schema=RolloutInput,
+        output_schema=RolloutOutput,
+    )
+    builder.add_node("solution_initial", solution_initial)
+    builder.add_node("solution_exploit", solution_exploit)
+    builder.add_node("solution_explore", solution_explore)
+    builder.add_node("verification", verify)
+    builder.add_node("summary", summarise)
+    builder.add_conditional_edges(START, which_agent)
+    for solver in _SOLVERS.values():
+        builder.add_conditional_edges(solver, is_still_open, {True: "verification", False: END})
+    builder.add_conditional_edges("verification", is_still_open, {True: "summary", False: END})
+    builder.add_edge("summary", END)
+    return builder.compile(name="rollout")
+
+
+def settings_of(runtime: Runtime[Settings]) -> Settings:
+    """The run's settings; LangGraph gives None where the caller gave none."""
+    return runtime.context or Settings()
+
+
+def model_of(role: Role, settings: Settings, problem: Problem, candidate: Rollout) -> Model:
+    """The model of `role` for this candidate, with a seed of its own."""
+    seed = seed_of(settings.seed, problem.id, candidate.iteration, role, candidate.index)
+    return checkpointed(settings.endpoint(role), seed)
+
+
+async def recall(state: RolloutState) -> Memory:
+    """What this candidate may be shown.
+
+    It comes with the candidate; after a resume it is read from the parent's checkpoint, which
+    holds it once for all candidates.
+    """
+    if isinstance(state["memory"], Unstored):
+        return state["memory"].memory
+    place = get_config()["configurable"]
+    parent = "|".join(place["checkpoint_ns"].split("|")[:-2])
+    at = {"thread_id": place["thread_id"], "checkpoint_ns": parent}
+    if checkpoint_id := place.get("checkpoint_map", {}).get(parent):
+        at["checkpoint_id"] = checkpoint_id
+    stored = await place["__pregel_checkpointer"].aget_tuple({"configurable": at})
+    return memory_of(stored.checkpoint["channel_values"] if stored else {})
+
+
+def memory_of(values: Any) -> Memory:
+    """What the graph's state `values` offer to the candidates of the iteration to come."""
+    iteration = values.get("iteration", 0)
+    rollouts = tuple(r for r in values.get("rollouts", ()) if r.iteration < iteration)
+    return Memory(
+        rollouts, tuple(values.get("experience_ids", ())), tuple(values.get("strategies", ()))
+    )
+
+
+async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> RolloutUpdate:
+    settings, candidate = settings_of(runtime), _candidate(state)
+    runtime.stream_writer(event("started", candidate))
+    model = model_of("solution", settings, state["problem"], candidate)
+    try:
+        reply = await ask(model, Prompts.of(settings), state["problem"])
+    except CallError as error:
+        return _update(runtime, _failed(candidate, "solution", error))
+    return _update(runtime, solution.written(candidate, reply, state["problem"]))
+
+
+async def _retrieved(problem: Problem, memory: Memory, settings: Settings) -> list[Item]:
+    query = "\n".join([problem.question, *(r.summary for r in memory.rollouts)])
+    bank = open_bank(settings.memory_folder)
+    return await bank.retrieve(query, memory.experience_ids, settings.experience_tokens)
+
+
+def _candidate(state: RolloutState) -> Rollout:
+    [candidate] = state["rollouts"]
+    return candidate
+
+
+def _finished(candidate: Rollout, reply: Reply) -> Rollout:
+    scores = tuple(replace(v, analysis="") for v in candidate.verifications)
+    return replace(
+        candidate,
+        verifications=scores,
+        summary=summary.parse(reply),
+        outcome="finished",
+        usage=candidate.usage + reply.usage,
+    )
+
+
+def _failed(candidate: Rollout, role: Role, error: CallError) -> Rollout:
+    return replace(candidate, outcome="failed", cause=f"{role}: {error}")
+
+
+def _update(runtime: Runtime[Settings], candidate: Rollout) -> RolloutUpdate:
+    runtime.stream_writer(event("candidate", candidate))
+    return {"rollouts": (candidate,)}
+
+
+def event(kind: str, candidate: Rollout) -> dict[str, Any]:
+    """What a live view needs to know of a candidate: no texts, plain values."""
+    return {
+        "event": kind,
+        "iteration": candidate.iteration,
+        "index": candidate.index,
+        "mode": candidate.mode,
+        "outcome": candidate.outcome,
+        "answer": candidate.answer,
+        "solved": bool(candidate.solution),
+        "scores": [v.score for v in candidate.verifications],
+        "cause": candidate.cause,
+        "calls": candidate.usage.calls,
+        "tokens": candidate.usage.tokens,
+    }

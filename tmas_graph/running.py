@@ -1,0 +1,97 @@
+"""Running the graph: follow its events, solve one problem, from code of either colour."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+
+from tmas_graph.graph import State, build_graph
+from tmas_graph.models import pool
+from tmas_graph.settings import Settings
+from tmas_graph.state import Input, Output, Problem, Result, as_problem
+
+OnEvent = Callable[[Mapping[str, Any]], None]
+"""Called with each event of a run, in the thread of its event loop; must return at once."""
+Graph = CompiledStateGraph[State, Settings, Input, Output]
+_T = TypeVar("_T")
+
+
+async def asolve(
+    problem: Problem | str, settings: Settings | None = None, *, on_event: OnEvent | None = None
+) -> Result:
+    """Solve `problem` in memory and give the answer with the best evidence.
+
+    Args:
+        problem: a Problem, or the text of a question.
+        settings: how to; with none, the preset `local` on a small local model.
+        on_event: called with each event of the run.
+
+    Raises:
+        ProblemError: the problem is empty.
+        CallError: an endpoint can't be used; the message says what to do.
+        AllCandidatesFailed: no candidate of an iteration came through.
+    """
+    given, settings = as_problem(problem), settings or Settings.preset("local")
+    await pool.check(settings)
+    return await follow(build_graph(), {"problem": given}, {}, settings, on_event)
+
+
+def solve(
+    problem: Problem | str, settings: Settings | None = None, *, on_event: OnEvent | None = None
+) -> Result:
+    """As `asolve`, from code that isn't asynchronous; also inside a notebook's running loop."""
+    return run_blocking(lambda: asolve(problem, settings, on_event=on_event))
+
+
+async def follow(
+    graph: Graph,
+    given: Input | None,
+    config: RunnableConfig,
+    settings: Settings,
+    on_event: OnEvent | None = None,
+) -> Result:
+    """Run `graph` to its end, from `given` or, with None, from where its thread stands."""
+    result: Result | None = None
+    stream: Any = graph.astream(
+        given, config, context=settings, stream_mode="custom", subgraphs=True
+    )
+    async for _, event in stream:
+        if event["event"] == "result":
+            result = event["result"]
+        if on_event is not None:
+            on_event(event)
+    assert result is not None, "the graph ends with the node that states its result"
+    return result
+
+
+def run_blocking(work: Callable[[], Awaitable[_T]]) -> _T:
+    """Run `work()` to its end in an event loop of its own, whether or not one runs here."""
+
+    async def all_of_it() -> _T:
+        try:
+            return await work()
+        finally:
+            await pool.close()
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(all_of_it())
+    outcome: list[_T] = []
+    failure: list[BaseException] = []
+
+    def elsewhere() -> None:
+        try:
+            outcome.append(asyncio.run(all_of_it()))
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=elsewhere, name="tmas-solve")
+    thread.start()
+    thread.join()
+    if failure:
+        raise failure[0]
+    return outcome[0]

@@ -1,0 +1,282 @@
+"""Every knob with the default that runs, the presets, and which endpoint serves which role."""
+
+import difflib
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self, get_args
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic.json_schema import SkipJsonSchema
+
+from tmas_graph.errors import SettingsError
+
+Role = Literal["solution", "verification", "summary", "experience", "guideline"]
+PromptSet = Literal["standard", "small"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+def _url(text: str) -> str:
+    parts = urlsplit(text)  # with a ValueError that says what is wrong, as `port` has
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError("it is no URL like http://127.0.0.1:8000/v1")
+    return text
+
+
+Url = Annotated[str, AfterValidator(_url)]
+
+
+class Endpoint(_Frozen):
+    """Where a model is, and how it is sampled."""
+
+    base_url: Url | None = None
+    """OpenAI-compatible server, for example http://127.0.0.1:8000/v1; none: a small local model."""
+    model: str | None = None
+    """Name of the served model; none: the only one that the server lists."""
+    api_key: SkipJsonSchema[SecretStr | None] = Field(None, exclude=True)
+    """Never printed, logged or stored, and in no form; set TMAS_API_KEY in the environment."""
+    local_model: str = "smollm2-135m"
+    """Without base_url: a local model's name, a GGUF file, or a Hugging Face GGUF id."""
+    temperature: float = Field(0.6, ge=0, le=5)
+    """0 is greedy."""
+    top_p: float = Field(0.95, gt=0, le=1)
+    """Nucleus sampling."""
+    max_tokens: int | None = Field(None, ge=1)
+    """Most tokens of one reply, thinking included; none: the server's own limit."""
+    send_seed: bool = True
+    """Send a seed with every call, so that draws are independent and can be repeated."""
+    multiple_replies: bool = True
+    """Ask for several replies in one request (`n`); what is missing is asked for one by one."""
+    extra_body: dict[str, Any] = Field(default_factory=dict)
+    """Server-specific fields of the request, for example {"top_k": 20}."""
+    timeout_seconds: float = Field(1800, gt=0)
+    """Longest time for one request."""
+    attempts: int = Field(4, ge=1, le=100)
+    """Tries of one call when the endpoint is busy or the connection breaks."""
+    concurrency: int = Field(64, ge=1, le=100_000)
+    """Calls in flight at this endpoint, over all problems of the process."""
+
+    def key(self) -> str:
+        """The secret itself; never stored or shown."""
+        return self.api_key.get_secret_value() if self.api_key else ""
+
+    def identity(self) -> tuple[str, str]:
+        """Equal for endpoints that can share a client; for use as a key of a mapping."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True), self.key()
+
+
+class Override(_Frozen):
+    """What one role does differently; a field that isn't set is as for all roles."""
+
+    base_url: Url | None = None
+    """OpenAI-compatible server of this role."""
+    model: str | None = None
+    """Name of the served model."""
+    api_key: SkipJsonSchema[SecretStr | None] = Field(None, exclude=True)
+    """Never printed, logged or stored."""
+    local_model: str | None = None
+    """Without base_url: a local model's name, a GGUF file, or a Hugging Face GGUF id."""
+    temperature: float | None = Field(None, ge=0, le=5)
+    """0 is greedy."""
+    top_p: float | None = Field(None, gt=0, le=1)
+    """Nucleus sampling."""
+    max_tokens: int | None = Field(None, ge=1)
+    """Most tokens of one reply, thinking included."""
+    send_seed: bool | None = None
+    """Send a seed with every call."""
+    multiple_replies: bool | None = None
+    """Ask for several replies in one request."""
+    extra_body: dict[str, Any] | None = None
+    """Server-specific fields of the request; replaces those for all roles."""
+    timeout_seconds: float | None = Field(None, gt=0)
+    """Longest time for one request."""
+    attempts: int | None = Field(None, ge=1, le=100)
+    """Tries of one call."""
+    concurrency: int | None = Field(None, ge=1, le=100_000)
+    """Calls in flight at this endpoint."""
+
+
+class Roles(_Frozen):
+    """What single agents do differently from the rest."""
+
+    solution: Override = Override()
+    """Writes candidates."""
+    verification: Override = Override()
+    """Checks candidates."""
+    summary: Override = Override()
+    """Condenses checks."""
+    experience: Override = Override()
+    """Keeps the experience bank."""
+    guideline: Override = Override()
+    """Keeps the guideline bank."""
+
+
+class Settings(Endpoint):
+    """How one run of TMAS behaves; the endpoint fields hold for all roles."""
+
+    candidates: int = Field(4, ge=1, le=1024)
+    """N: candidates per iteration."""
+    verifications: int = Field(4, ge=1, le=1024)
+    """M: independent checks per candidate."""
+    iterations: int = Field(4, ge=1, le=1000)
+    """T: iterations at most."""
+    epsilon: float = Field(0.2, ge=0, le=1)
+    """ε: probability that a candidate explores instead of exploiting."""
+    mode_draws: Literal["bernoulli", "stratified"] = "bernoulli"
+    """A coin per candidate, or a fixed share of explorers in every iteration."""
+    seed: int = Field(0, ge=0, le=2**31 - 1)
+    """Seeds mode draws and sampling; the same seed gives the same draws."""
+    early_stop: bool = True
+    """Stop once the leading answer is well ahead and well verified."""
+    early_stop_share: float = Field(0.8, gt=0, le=1)
+    """Early stop: least share of the weight that the leading answer holds."""
+    early_stop_score: float = Field(0.9, gt=0, le=1)
+    """Early stop: least mean score of the leading answer."""
+    early_stop_iterations: int = Field(2, ge=1)
+    """Early stop: for how many iterations in a row."""
+    max_calls: int | None = Field(None, ge=1)
+    """Budget of requests per problem; checked before each iteration."""
+    max_total_tokens: int | None = Field(None, ge=1)
+    """Budget of tokens per problem, prompts included; checked before each iteration."""
+    rollouts_tokens: int = Field(24_000, ge=100)
+    """Most tokens of earlier rollouts in one prompt; the worst solutions are left out first."""
+    experience_tokens: int = Field(4_000, ge=50)
+    """Most tokens of retrieved experience in one prompt."""
+    guideline_tokens: int = Field(2_000, ge=50)
+    """Most tokens of the guideline list in one prompt."""
+    memory_folder: str | None = None
+    """Chroma folder of the experience bank; none: in memory, or beside the thread's state."""
+    prompts_folder: str | None = None
+    """Folder of templates that replace the shipped ones of the same name."""
+    prompt_set: PromptSet = "standard"
+    """`small`: short prompts with worked examples, for models of less than about a billion."""
+    roles: Roles = Roles()
+    """Other endpoints, models or sampling for single agents."""
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> Self:
+        """The settings of preset `name`, with `changes` on top.
+
+        Raises:
+            SettingsError: no such preset, or a setting that doesn't exist or is out of range.
+        """
+        return cls.checked({**preset_values(name), **changes})
+
+    @classmethod
+    def checked(cls, values: dict[str, Any], origins: Mapping[str, str] | None = None) -> Self:
+        """Settings from plain values; `origins` says by dotted name where each came from.
+
+        Raises:
+            SettingsError: a setting doesn't exist or is out of range, in one line.
+        """
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            raise SettingsError(explain(error, cls, origins or {})) from None
+
+    def endpoint(self, role: Role) -> Endpoint:
+        """The endpoint of `role`: what holds for all, with what this role does differently."""
+        override: Override = getattr(self.roles, role)
+        shared = {name: getattr(self, name) for name in Endpoint.model_fields}
+        own = {n: v for n in Override.model_fields if (v := getattr(override, n)) is not None}
+        if "base_url" in own and own["base_url"] != self.base_url and "api_key" not in own:
+            shared["api_key"] = None  # a key never goes to another server than its own
+        return Endpoint(**{**shared, **own})
+
+
+_SCORED = r'''root ::= [^\\]{0,120} "\\boxed{" ("1" | "0.5" | "0") "}"'''
+"""Makes llama.cpp end every check with a score, which its smallest models forget."""
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "fast": {},
+    "paper": {
+        "candidates": 8,
+        "verifications": 8,
+        "iterations": 20,
+        "epsilon": 0.2,
+        "early_stop": False,
+        "rollouts_tokens": 90_000,
+        "experience_tokens": 8_000,
+        "guideline_tokens": 4_000,
+        "concurrency": 800,
+    },
+    "local": {
+        "candidates": 3,
+        "verifications": 3,
+        "iterations": 3,
+        "epsilon": 0.34,
+        "mode_draws": "stratified",
+        "early_stop": False,
+        "max_tokens": 96,
+        "rollouts_tokens": 300,
+        "experience_tokens": 120,
+        "guideline_tokens": 120,
+        "concurrency": 4,
+        "prompt_set": "small",
+        "roles": {
+            "verification": {
+                "temperature": 0.3,
+                "max_tokens": 80,
+                "extra_body": {"grammar": _SCORED},
+            },
+            "summary": {"temperature": 0.3},
+        },
+    },
+}
+"""What each preset changes from the defaults.
+
+`paper`: N 8, M 8, T 20, ε 0.2, no early stop. `local`: made for the small local model.
+"""
+
+
+def preset_values(name: str) -> dict[str, Any]:
+    """What preset `name` sets.
+
+    Raises:
+        SettingsError: no such preset.
+    """
+    if not isinstance(name, str) or name not in PRESETS:
+        raise SettingsError(
+            f"preset: there is no {name!r}{near(str(name), PRESETS)}. "
+            f"The presets are {', '.join(PRESETS)}."
+        )
+    return PRESETS[name]
+
+
+def near(word: str, known: Any) -> str:
+    """` (did you mean 'x'?)` if a known word is close, else nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def explain(error: ValidationError, model: type[BaseModel], origins: Mapping[str, str]) -> str:
+    """The first fault that pydantic found, as one line that says what to do."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    path = [str(part) for part in fault["loc"]]
+    name = ".".join(path)
+    where = origins.get(name, "settings")
+    if fault["type"] == "extra_forbidden":
+        known = _fields_at(model, path[:-1])
+        hint = near(path[-1], known) or f"; known here: {', '.join(sorted(known))}"
+        return f"{where}: there is no {name!r}{hint}. `tmas settings` lists them all."
+    what = fault["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    return f"{where}: {name}: {what}{_seen(error, path)}. Change it."
+
+
+def _fields_at(model: type[BaseModel], path: list[str]) -> list[str]:
+    for part in path:
+        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
+    return list(model.model_fields)
+
+
+def _seen(error: ValidationError, path: list[str]) -> str:
+    if "api_key" in path:
+        return ""
+    value = error.errors(include_url=False)[0].get("input")
+    return f", but {value!r} was given" if isinstance(value, str | int | float | bool) else ""

@@ -1,0 +1,234 @@
+"""The data that flows: problems, rollouts, strategies, results, and how parallel parts merge.
+
+Everything here is frozen: a node that changed its input would be seen by the next node, but not
+by the checkpoint, and a replay would differ.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from typing_extensions import TypedDict
+
+from tmas_graph.errors import ProblemError
+
+Mode = Literal["initial", "exploit", "explore"]
+Kind = Literal["answer", "proof"]
+Outcome = Literal["open", "finished", "truncated", "empty", "failed"]
+Stop = Literal["iterations", "confident", "budget"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One question to solve."""
+
+    question: str
+    id: str = ""
+    """Names the problem in seeds, rows and reports; from the question's text where not given."""
+    kind: Kind = "answer"
+    r"""`answer`: ends in a `\boxed{}` answer; `proof`: a full proof is wanted."""
+
+    def __post_init__(self) -> None:
+        """Check the fields, and name a problem that has no name."""
+        if not isinstance(self.question, str) or not self.question.strip():
+            raise ProblemError('problem: "question" is empty. Give the text of the problem.')
+        if self.kind not in get_args(Kind):
+            raise ProblemError(f'problem: kind is {self.kind!r}. Use "answer" or "proof".')
+        if not self.id:
+            object.__setattr__(self, "id", "q-" + digest(self.kind, self.question)[:12])
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was spent: requests sent, and tokens as the endpoint counted them."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    """Thinking included."""
+    reasoning_tokens: int = 0
+    """The part of the completion that was thinking, where the endpoint says so."""
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Sum, field by field."""
+        return Usage(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion together."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """One independent check of one candidate."""
+
+    analysis: str
+    """What the verifier wrote; empty once a summary has condensed it."""
+    score: float | None
+    """1 correct, 0.5 partly, 0 wrong; None if no score could be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """One candidate with all that was made of it."""
+
+    iteration: int
+    index: int
+    mode: Mode
+    solution: str = ""
+    """Without thinking; empty unless the reply came whole."""
+    answer: str | None = None
+    """What was extracted from the solution; None for proofs and where there is none."""
+    verifications: tuple[Verification, ...] = ()
+    summary: str = ""
+    outcome: Outcome = "open"
+    """`truncated` and `empty` replies are no solutions; `failed`: an endpoint gave no reply."""
+    cause: str = ""
+    """Why it failed, for people."""
+    usage: Usage = field(default=Usage())
+
+    def __post_init__(self) -> None:
+        """Undo what msgpack does: tuples come back from a checkpoint as lists."""
+        object.__setattr__(self, "verifications", tuple(self.verifications))
+
+    @property
+    def score(self) -> float | None:
+        """Mean of its readable verifications in [0, 1]; None is "unknown", which is not 0."""
+        return mean_score(self.verifications)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What stays of a rollout for good: enough to vote, too little to make checkpoints grow.
+
+    In the graph's state it is a plain tuple: with its names it would take three times the space.
+    """
+
+    iteration: int
+    index: int
+    mode: Mode
+    outcome: Outcome
+    answer: str | None
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A high-level approach that was tried, whether it worked or not."""
+
+    name: str
+    essence: str
+    iterations: tuple[int, ...] = ()
+    """In which iterations it was reported."""
+
+    def __post_init__(self) -> None:
+        """Undo what msgpack does: tuples come back from a checkpoint as lists."""
+        object.__setattr__(self, "iterations", tuple(self.iterations))
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended."""
+
+    answer: str | None
+    """The answer with the best evidence; None for proofs, or if no candidate gave one."""
+    confidence: float
+    """Share of the answer's weight among all votes, in [0, 1]; for proofs the best mean score."""
+    solution: str
+    """Text of the best rollout that holds this answer, or of the best proof."""
+    score: float | None
+    """Mean score of that rollout."""
+    iterations: int
+    """Iterations done."""
+    stop: Stop
+    """`iterations`: T reached; `confident`: early stop; `budget`: a limit on calls or tokens."""
+    usage: Usage = field(default=Usage())
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What candidates of the next iteration may be shown."""
+
+    rollouts: tuple[Rollout, ...] = ()
+    experience_ids: tuple[str, ...] = ()
+    strategies: tuple[Strategy, ...] = ()
+
+
+class Unstored(dict[str, object]):
+    """Carries `memory` to parallel candidates without being stored with each of them.
+
+    To every serializer it is an empty mapping, and as one it comes back; who finds no memory
+    reads the graph's own state, which holds the same once.
+    """
+
+    __slots__ = ("memory",)
+
+    def __init__(self, memory: Memory) -> None:
+        """Carry `memory`."""
+        super().__init__()
+        self.memory = memory
+
+
+class Input(TypedDict):
+    """What every method takes: a Problem, its fields as a mapping, or just the question."""
+
+    problem: Problem
+
+
+class Output(TypedDict):
+    """What every method gives."""
+
+    result: Result
+
+
+def as_problem(value: object) -> Problem:
+    """The problem that `value` (a Problem, a mapping of its fields, or a text) stands for.
+
+    Raises:
+        ProblemError: it is empty, or has other fields.
+    """
+    if isinstance(value, Problem):
+        return value
+    if isinstance(value, str):
+        return Problem(value)
+    if not isinstance(value, Mapping):
+        raise ProblemError(f"problem: a {type(value).__name__} was given. Give the question.")
+    unknown = sorted(set(value) - {"question", "id", "kind"})
+    if unknown or "question" not in value:
+        wrong = f"unknown field {unknown[0]!r}" if unknown else 'no "question"'
+        raise ProblemError(f"problem: {wrong}. The fields are question, id and kind.")
+    return Problem(value["question"], value.get("id") or "", value.get("kind") or "answer")
+
+
+def mean_score(verifications: Sequence[Verification], *, at_least: float = 0.5) -> float | None:
+    """Mean of the readable scores, in [0, 1].
+
+    Returns None ("unknown", which is not 0) if fewer than `at_least` of them could be read.
+    """
+    scores = [v.score for v in verifications if v.score is not None]
+    if not scores or len(scores) < at_least * len(verifications):
+        return None
+    return sum(scores) / len(scores)
+
+
+def latest(old: Sequence[Rollout], new: Sequence[Rollout]) -> tuple[Rollout, ...]:
+    """Reducer: the newest rollouts, by index, in whatever order they finished.
+
+    Older rollouts are replaced as soon as a later iteration has one that did not fail; until
+    then both stay, because candidates that are tried again must still see the older ones.
+    """
+    rollouts = {(r.iteration, r.index): r for r in (*old, *new)}
+    newest = max((t for (t, _), r in rollouts.items() if r.outcome != "failed"), default=0)
+    return tuple(rollouts[key] for key in sorted(rollouts) if key[0] >= newest)
+
+
+def digest(*parts: str) -> str:
+    """SHA-256 of `parts` in hexadecimal; equal in every process and on every machine."""
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "surrogatepass")).hexdigest()

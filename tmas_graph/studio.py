@@ -1,0 +1,82 @@
+"""The graph for LangGraph Studio and `langgraph dev`, with this place's settings as defaults.
+
+The server brings its own checkpointer, so the graph is compiled without one. What tmas.toml and
+the environment say is read once, when the server loads this file.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+from langgraph.graph.state import CompiledStateGraph
+from pydantic import BaseModel, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from tmas_graph.configuration import load_settings
+from tmas_graph.graph import State, build_graph
+from tmas_graph.serde import restoring
+from tmas_graph.settings import ROLES, Settings
+from tmas_graph.state import Input, Output
+
+_PLACE = load_settings()
+
+
+class SettingsHere(Settings):
+    """Settings whose defaults are this place's; Studio shows them as a form, without keys.
+
+    Keys are among the defaults, but are neither shown nor stored.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _on_top_of_this_place(cls, given: Any) -> Any:
+        if not isinstance(given, Mapping):
+            return given
+        place = _plain(_PLACE)
+        if given.get("base_url", _PLACE.base_url) != _PLACE.base_url:
+            for role in place["roles"].values():  # a role's own key is for the shared server, too
+                role["api_key"] = role["api_key"] if role["base_url"] else None
+        return _merged(place, given)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Show this place's values as defaults."""
+        schema = handler(core_schema)
+        fields = handler.resolve_ref_schema(schema)["properties"]
+        for name, value in _PLACE.model_dump(mode="json").items():
+            fields[name]["default"] = value
+        return schema
+
+
+def _plain(model: BaseModel) -> dict[str, Any]:
+    """The values of `model` as mappings, keys included, which a dump leaves out."""
+    return {
+        name: _plain(value) if isinstance(value := getattr(model, name), BaseModel) else value
+        for name in type(model).model_fields
+    }
+
+
+def _merged(place: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """`given` on top of `place`; a key of this place never goes to another server."""
+    merged = {**place, **given}
+    for name in ("roles", *ROLES):
+        if isinstance(place.get(name), Mapping) and isinstance(given.get(name), Mapping):
+            merged[name] = _merged(place[name], given[name])
+    if "base_url" in given and given["base_url"] != place.get("base_url"):
+        merged["api_key"] = given.get("api_key")
+    return merged
+
+
+class Served(CompiledStateGraph[State, Settings, Input, Output]):
+    """The graph as a server takes it: in a copy for each request, with its own checkpointer."""
+
+    def copy(self, update: dict[str, Any] | None = None) -> Self:
+        """Let that checkpointer restore the state's types; LangGraph's copy forgets them."""
+        changes = dict(update or {})
+        changes["checkpointer"] = restoring(changes.get("checkpointer", self.checkpointer))
+        return super().copy(changes)
+
+
+graph = Served(**vars(build_graph(context_schema=SettingsHere)))

@@ -1,0 +1,293 @@
+"""Durable runs: where threads are kept, how they start, stop, resume and are listed.
+
+A state folder holds one SQLite database (checkpoints by LangGraph, and a table of threads) and,
+for each thread, a Chroma folder for its experience bank. A thread belongs to one process at a
+time; the operating system frees it when that process ends, however it ends.
+"""
+
+import asyncio
+import json
+import secrets
+import sqlite3
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiosqlite
+from filelock import FileLock, Timeout
+from langchain_core.runnables import RunnableConfig
+
+from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
+from tmas_graph.errors import StorageError, ThreadBusy, ThreadChanged, ThreadError
+from tmas_graph.graph import GRAPH_VERSION, build_graph
+from tmas_graph.memory.experience_bank import open_bank
+from tmas_graph.progress import stop_reason
+from tmas_graph.prompts import Prompts
+from tmas_graph.running import OnEvent, follow
+from tmas_graph.serde import STORED
+from tmas_graph.settings import ROLES, Settings, near
+from tmas_graph.state import Problem, Result
+
+_DATABASE = "tmas.sqlite"
+_TABLE = """
+CREATE TABLE IF NOT EXISTS tmas_threads (
+    id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL, version INTEGER NOT NULL,
+    problem TEXT NOT NULL, settings TEXT NOT NULL, prompts TEXT NOT NULL, models TEXT NOT NULL,
+    status TEXT NOT NULL, cause TEXT NOT NULL)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a thread was made with, and how it stands."""
+
+    id: str
+    problem: Problem
+    settings: Settings
+    """Without keys: they are never stored."""
+    prompts: Mapping[str, str]
+    """SHA-256 of each template."""
+    models: Mapping[str, str]
+    """Served model of each role."""
+    version: int
+    status: str
+    """`running`, `done` or `stopped`; one that is `running` in no process was interrupted."""
+    cause: str
+    created: str
+    updated: str
+
+
+class ThreadStore:
+    """The threads of one state folder; get one from `open_threads`."""
+
+    def __init__(self, folder: Path, connection: aiosqlite.Connection) -> None:
+        """Keep threads in `folder` and its open database."""
+        self.folder = folder
+        self._db = connection
+        self.saver = GroupingSqliteSaver(
+            connection,
+            folder / _DATABASE,
+            serde=ZippingSerializer(allowed_msgpack_modules=STORED),
+        )
+
+    async def create(
+        self, problem: Problem, settings: Settings, models: Mapping[str, str]
+    ) -> Record:
+        """Enter a thread for `problem`; nothing runs yet."""
+        now = _now()
+        name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        if settings.memory_folder is None:
+            place = str((self.folder / "memory" / name).resolve())
+            settings = settings.model_copy(update={"memory_folder": place})
+        hashes = Prompts.of(settings).hashes()
+        record = Record(
+            name, problem, settings, hashes, models, GRAPH_VERSION, "stopped", "", now, now
+        )
+        await self._save(record)
+        return record
+
+    async def get(self, name: str) -> Record:
+        """The record of thread `name`.
+
+        Raises:
+            ThreadError: there is none.
+        """
+        rows = await self._rows("SELECT * FROM tmas_threads WHERE id = ?", name)
+        if rows:
+            return _record(rows[0])
+        known = [record.id for record in await self.all()]
+        raise ThreadError(
+            f"threads: there is no {name!r} in {self.folder}{near(name, known)}. "
+            "`tmas threads` lists them."
+        )
+
+    async def all(self) -> list[Record]:
+        """All threads, the newest first."""
+        rows = await self._rows("SELECT * FROM tmas_threads ORDER BY created DESC, id DESC")
+        return [_record(row) for row in rows]
+
+    def is_running(self, name: str) -> bool:
+        """Whether some process works on thread `name` now."""
+        try:
+            with self._owned(name):
+                return False
+        except ThreadBusy:
+            return True
+
+    async def values(self, name: str) -> dict[str, Any]:
+        """The state of thread `name` after its last finished step; empty before the first."""
+        found = await build_graph(self.saver).aget_state(_config(name))
+        return dict(found.values or {})
+
+    async def run(self, record: Record, *, on_event: OnEvent | None = None) -> Result:
+        """Start thread `record`, or let it go on; no finished model call is made again.
+
+        Its settings may ask for more than they did (iterations, budget) of a thread that is done.
+
+        Raises:
+            ThreadBusy: another process works on it.
+            AllCandidatesFailed: no candidate of an iteration came through; run it again later.
+            CallError: a bank's agent got no reply; run it again later.
+        """
+        with self._owned(record.id):
+            await self._save(replace(record, status="running", cause=""))
+            try:
+                await open_bank(record.settings.memory_folder).open()
+                result = await self._advance(record, on_event)
+            except BaseException as error:
+                await self._save(replace(record, status="stopped", cause=_cause(error)))
+                raise
+            await self._save(replace(record, status="done", cause=""))
+            return result
+
+    async def _advance(self, record: Record, on_event: OnEvent | None) -> Result:
+        graph, config = build_graph(self.saver), _config(record.id)
+        found = await graph.aget_state(config)
+        given: Any = None
+        if found.created_at is None:
+            given = {"problem": record.problem}
+        elif not found.tasks:  # `next` is empty, too, for tasks whose writes alone were stored
+            if stop_reason(found.values, record.settings):
+                result: Result = found.values["result"]
+                return result
+            await graph.aupdate_state(config, {"stop": None}, as_node="decide")
+        return await follow(graph, given, config, record.settings, on_event)
+
+    async def _save(self, record: Record) -> None:
+        row = (
+            record.id,
+            record.created,
+            _now(),
+            record.version,
+            json.dumps(asdict(record.problem)),
+            json.dumps(record.settings.model_dump(mode="json")),
+            json.dumps(dict(record.prompts)),
+            json.dumps(dict(record.models)),
+            record.status,
+            record.cause,
+        )
+        marks = ", ".join("?" * len(row))
+        async with self.saver.lock:
+            await self._db.execute(f"INSERT OR REPLACE INTO tmas_threads VALUES ({marks})", row)
+            await self._db.commit()
+
+    async def _rows(self, query: str, *values: str) -> list[Any]:
+        async with self.saver.lock, self._db.execute(query, values) as cursor:
+            return list(await cursor.fetchall())
+
+    @contextmanager
+    def _owned(self, name: str) -> Iterator[None]:
+        locks = self.folder / "locks"
+        locks.mkdir(exist_ok=True)
+        lock = FileLock(locks / f"{name}.lock")
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            raise ThreadBusy(
+                f"threads: another process works on {name}. Wait for it, or stop it."
+            ) from None
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+@asynccontextmanager
+async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
+    """Open the threads in `folder`, which is made if it isn't there.
+
+    Raises:
+        StorageError: the folder or its database can't be used.
+    """
+    place = Path(folder)
+    try:
+        await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
+        connection = await aiosqlite.connect(place / _DATABASE, timeout=60)
+    except (OSError, sqlite3.Error) as error:
+        raise _unusable(place, error) from error
+    try:
+        store = ThreadStore(place, connection)
+        try:
+            await store.saver.setup()
+            await connection.execute(_TABLE)
+            await connection.commit()
+        except sqlite3.Error as error:
+            raise _unusable(place, error) from error
+        try:
+            yield store
+        finally:
+            await store.saver.aclose()
+    finally:
+        await connection.close()
+
+
+def differences(record: Record, settings: Settings, models: Mapping[str, str]) -> list[str]:
+    """What changed since `record` was made that its next iterations would notice, in words."""
+    changes = []
+    if record.version != GRAPH_VERSION:
+        changes.append(f"the graph's version ({record.version} → {GRAPH_VERSION})")
+    hashes = Prompts.of(settings).hashes()
+    changed = sorted(n for n in hashes if hashes[n] != record.prompts.get(n))
+    if changed:
+        changes.append(f"the prompts {', '.join(changed)}")
+    for role in ROLES:
+        if record.models.get(role) != models.get(role):
+            changes.append(f"the {role} model ({record.models.get(role)} → {models.get(role)})")
+    more = {"iterations", "early_stop", "max_calls", "max_total_tokens", "concurrency"}
+    more |= {"early_stop_share", "early_stop_score", "early_stop_iterations", "attempts"}
+    more |= {"timeout_seconds", "memory_folder", "prompts_folder", "model", "base_url", "roles"}
+    old, new = record.settings.model_dump(), settings.model_dump()
+    changes += [f"{n} ({old[n]} → {new[n]})" for n in new if n not in more and old[n] != new[n]]
+    return changes
+
+
+def refuse_changes(record: Record, changes: list[str]) -> None:
+    """Refuse to go on with `record` where something changed.
+
+    Raises:
+        ThreadChanged: it names all `changes`.
+    """
+    if changes:
+        raise ThreadChanged(
+            f"threads: since {record.id} was made, these changed: {'; '.join(changes)}. "
+            "Undo that, start a new thread, or go on all the same with --accept-changes."
+        )
+
+
+def _config(name: str) -> RunnableConfig:
+    return {"configurable": {"thread_id": name}}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _cause(error: BaseException) -> str:
+    interrupted = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
+    return "interrupted" if interrupted else str(error) or type(error).__name__
+
+
+def _record(row: Any) -> Record:
+    name, created, updated, version, problem, settings, prompts, models, status, cause = row
+    return Record(
+        name,
+        Problem(**json.loads(problem)),
+        Settings.checked(json.loads(settings)),
+        json.loads(prompts),
+        json.loads(models),
+        version,
+        status,
+        cause,
+        created,
+        updated,
+    )
+
+
+def _unusable(folder: Path, error: Exception) -> StorageError:
+    reason = getattr(error, "strerror", None) or error
+    return StorageError(
+        f"state folder: {folder} can't be used ({reason}). Give another with --home or TMAS_HOME."
+    )
