@@ -28,11 +28,11 @@ def test_twenty_iterations_of_different_integers_take_milliseconds_each():
     answers, classes, slowest = [], (), 0.0
     for t in range(20):
         answers += [str(1000 * t + i) for i in range(8)]
-        begin = time.process_time()
+        begin = time.thread_time()
         classes = voting.group(answers, classes)
-        slowest = max(slowest, time.process_time() - begin)
+        slowest = max(slowest, time.thread_time() - begin)
     assert classes == tuple(range(160))
-    assert slowest < 0.1  # 6 ms on an idle machine
+    assert slowest < 0.1  # 4 ms on an idle machine
 
 
 def test_without_a_grading_process_text_decides_and_it_is_said_once(monkeypatch, caplog):

@@ -9,15 +9,16 @@ import time
 from collections.abc import Sequence
 from functools import partial
 
-from tmas_graph.answers.equivalence import equal, same_text
+from tmas_graph.answers.equivalence import equal, plainly_differ, same_text
 from tmas_graph.answers.select import Classes, Equal, grouped
-from tmas_graph.answers.verdict import Verdict
+from tmas_graph.answers.verdict import Verdict, incorrect
 from tmas_graph.errors import StorageError
 
 SECONDS = 60.0
 """How long the answers of one iteration may take; plain numbers take microseconds each."""
 PAIR_SECONDS = 3.0
 
+_DIFFERENT = incorrect("different numbers")
 _log = logging.getLogger(__name__)
 
 
@@ -32,6 +33,8 @@ def bounded(compare: Equal, seconds: float) -> Equal:
 
     def ask(first: str, second: str) -> Verdict:
         nonlocal end
+        if plainly_differ(first, second):
+            return _DIFFERENT
         if end is not None and time.monotonic() > end:
             _log.warning("answers: grouping took over %g s; the rest goes by its text.", seconds)
             end = None

@@ -1,8 +1,9 @@
 """`tmas grade`: compare a prediction with a gold answer, or a file of cases."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -10,12 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmas_graph.cli.options import Assignments, BaseUrl, Config, ModelName, Preset, changes_of
 from tmas_graph.errors import ProblemError
 
 if TYPE_CHECKING:
+    from tmas_graph.agents.judge import Judgement
     from tmas_graph.answers.verdict import Verdict
+    from tmas_graph.settings import Settings
 
-app = typer.Typer()
 _HEADINGS = (
     *("cases", "correct", "incorrect", "unsure", "error"),
     *("right", "false correct", "median ms"),
@@ -31,18 +34,19 @@ class Case:
     gold: str
     kind: str
     expected: bool | None
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Graded:
-    """A case with its verdict and the time it took."""
+class Timed:
+    """A case with its verdict, the judge's opinion if it was asked, and the rules' time."""
 
     case: Case
     verdict: "Verdict"
     milliseconds: float
+    judgement: "Judgement | None" = None
 
 
-@app.command()
 def grade(
     pred: Annotated[
         str | None, typer.Argument(help="The prediction: an answer or a whole text.")
@@ -53,17 +57,32 @@ def grade(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Write one JSON row per case.")] = False,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for one comparison.")] = 5.0,
+    question: Annotated[str, typer.Option(help="The question, for the judge.")] = "",
+    judge: Annotated[
+        bool, typer.Option("--judge", help="Ask the role `judge` where rules are unsure.")
+    ] = False,
+    preset: Preset = None,
+    assignments: Assignments = None,
+    base_url: BaseUrl = None,
+    model: ModelName = None,
+    config: Config = None,
 ) -> None:
     """Say whether a prediction equals the gold answer, and why."""
     if file is not None and pred is None:
         cases: Sequence[Case] = list(read_cases(file))
         show = _write_rows if as_json else _print_by_kind
     elif file is None and pred is not None and gold is not None:
-        cases = [Case("", pred, gold, "", None)]
+        cases = [Case("", pred, gold, "", None, question)]
         show = _write_rows if as_json else _print_steps
     else:
         raise typer.BadParameter("give PRED and GOLD, or --file alone")
-    show(_graded(cases, timeout))
+    timed = _timed(cases, timeout)
+    if judge:
+        from tmas_graph.configuration import load
+
+        changes = changes_of(assignments, base_url=base_url, model=model)
+        timed = iter(_judged(list(timed), load(config, preset=preset, changes=changes).settings))
+    show(timed)
 
 
 def read_cases(file: Path) -> Iterator[Case]:
@@ -97,21 +116,45 @@ def _case(line: str, where: str, number: str) -> Case:
     expected = row.get("expected")
     if expected is not None and not isinstance(expected, bool):
         raise ProblemError(f'{where}: "expected" is {expected!r:.60}. Write true or false.')
-    return Case(
-        str(row.get("id", number)), row["pred"], row["gold"], str(row.get("kind", "")), expected
-    )
+    texts = [str(row.get(key, other)) for key, other in (("kind", ""), ("question", ""))]
+    return Case(str(row.get("id", number)), row["pred"], row["gold"], texts[0], expected, texts[1])
 
 
-def _graded(cases: Sequence[Case], timeout: float) -> Iterator[Graded]:
+def _timed(cases: Sequence[Case], timeout: float) -> Iterator[Timed]:
     from tmas_graph.answers.equivalence import grade as compare
 
     for case in cases:
         start = perf_counter()
         verdict = compare(case.pred, case.gold, timeout=timeout)
-        yield Graded(case, verdict, (perf_counter() - start) * 1000)
+        yield Timed(case, verdict, (perf_counter() - start) * 1000)
 
 
-def _write_rows(graded: Iterator[Graded]) -> None:
+def _judged(timed: Sequence[Timed], settings: "Settings") -> list[Timed]:
+    """Add the judge's opinion to each case about which the rules are unsure."""
+    import asyncio
+
+    from tmas_graph.evaluation.grading import graded, judge_of
+    from tmas_graph.prompts import Prompts
+    from tmas_graph.running import run_blocking
+
+    async def ask() -> list[Timed]:
+        model, prompts = await judge_of(settings), Prompts.of(settings)
+
+        async def opinion(each: Timed) -> Timed:
+            case = each.case
+            if each.verdict.outcome != "unsure":
+                return each
+            done = await graded(
+                case.pred, case.gold, question=case.question, judge_by=model, prompts=prompts
+            )
+            return replace(each, judgement=done.judgement)
+
+        return list(await asyncio.gather(*map(opinion, timed)))
+
+    return run_blocking(ask)
+
+
+def _write_rows(graded: Iterator[Timed]) -> None:
     for each in graded:
         row = {
             "id": each.case.id,
@@ -119,10 +162,12 @@ def _write_rows(graded: Iterator[Graded]) -> None:
             "cause": each.verdict.cause,
             "milliseconds": round(each.milliseconds, 3),
         }
+        if each.judgement:
+            row["judge"] = each.judgement.opinion
         typer.echo(json.dumps(row, ensure_ascii=False))
 
 
-def _print_steps(graded: Iterator[Graded]) -> None:
+def _print_steps(graded: Iterator[Timed]) -> None:
     from rich.console import Console
     from rich.text import Text
 
@@ -131,9 +176,11 @@ def _print_steps(graded: Iterator[Graded]) -> None:
         for number, step in enumerate(each.verdict.steps, start=1):
             console.print(Text(f"{number}. {step}"))
         console.print(Text(f"{each.verdict.outcome}: {each.verdict.cause}", style="bold"))
+        if each.judgement:
+            console.print(Text(f"judge: {each.judgement.opinion}: {each.judgement.reason}"))
 
 
-def _print_by_kind(graded: Iterator[Graded]) -> None:
+def _print_by_kind(graded: Iterator[Timed]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -148,9 +195,16 @@ def _print_by_kind(graded: Iterator[Graded]) -> None:
     table.add_section()
     table.add_row("all", *_counts(rows))
     Console().print(table)
+    opinions = [each.judgement.opinion for each in rows if each.judgement]
+    if opinions:
+        said = Counter(opinions)
+        counts = ", ".join(f"{said[kind]} {kind}" for kind in ("correct", "incorrect"))
+        Console().print(
+            f"judge, of {len(opinions)} unsure cases: {counts}, {said['unreadable']} unreadable"
+        )
 
 
-def _counts(rows: Sequence[Graded]) -> list[str]:
+def _counts(rows: Sequence[Timed]) -> list[str]:
     outcomes = [each.verdict.outcome for each in rows]
     told = [each for each in rows if each.case.expected is not None]
     accepted = [(each.verdict.outcome == "correct", each.case.expected) for each in told]

@@ -17,7 +17,7 @@ from tmas_graph.configuration import flat, nested
 from tmas_graph.errors import TmasError
 from tmas_graph.models import local, pool
 from tmas_graph.running import run_blocking
-from tmas_graph.settings import ROLES, Settings
+from tmas_graph.settings import ALL_ROLES, Settings
 from tmas_graph.state import Problem, Result
 from tmas_graph.threads import Record, ThreadStore, differences, open_threads, refuse_changes
 
@@ -79,7 +79,7 @@ def with_keys(settings: Settings, keys: Settings) -> Settings:
         role: getattr(settings.roles, role).model_copy(
             update={"api_key": getattr(keys.roles, role).api_key}
         )
-        for role in ROLES
+        for role in ALL_ROLES
         if keys.endpoint(role).base_url in (None, settings.endpoint(role).base_url)
     }
     update: dict[str, Any] = {"roles": settings.roles.model_copy(update=roles)}
@@ -90,12 +90,12 @@ def with_keys(settings: Settings, keys: Settings) -> Settings:
 
 def uses_local_model(settings: Settings) -> bool:
     """Whether some role runs on a model inside this process."""
-    return any(settings.endpoint(role).base_url is None for role in ROLES)
+    return any(settings.endpoint(role).base_url is None for role in settings.roles_in_use)
 
 
 def start_local_models(settings: Settings) -> None:
     """Fetch the local models that are missing, with a progress bar, and start their servers."""
-    endpoints = [settings.endpoint(role) for role in ROLES]
+    endpoints = [settings.endpoint(role) for role in settings.roles_in_use]
     for name in sorted({e.local_model for e in endpoints if e.base_url is None}):
         with progress_bar(name) as progress:
             local.start(name, progress=progress)
