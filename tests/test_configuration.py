@@ -70,7 +70,7 @@ def test_load_settings_reads_the_environment(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_variables_that_are_no_settings_are_left_alone() -> None:
-    names = ("TMAS_DATA", "TMAS_HOME", "TMAS_MODELS_FOLDER")
+    names = ("TMAS_DATA", "TMAS_HOME")
     assert load(environ=dict.fromkeys(names, "/x")) == load(environ={})
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tmas_graph.agents import experience, guideline, solution, summary, verification
+from tmas_graph.answers.extract import answer_of
 from tmas_graph.errors import PromptError
 from tmas_graph.memory.experience_bank import Item
 from tmas_graph.models.replies import Reply
@@ -218,3 +219,28 @@ def test_texts_are_taken_from_the_first_on_until_the_budget_is_spent() -> None:
     assert [within(texts, n) for n in (0, one - 1, one, 2 * one, 3 * one)] == [0, 0, 1, 2, 3]
     assert estimate_tokens("数" * 10) >= 10
     assert estimate_tokens("\ud800") > 0
+
+
+@pytest.mark.anyio
+async def test_the_small_set_shows_worked_examples_that_the_parsers_read() -> None:
+    prompts, problem = Prompts(set="small"), Problem("QUESTION")
+    calls: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = [
+        (solution.initial, (), {}, lambda reply: answer_of(reply.text)),
+        (solution.exploit, (ROLLOUTS, ITEMS), {}, lambda reply: reply.text),
+        (solution.explore, (STRATEGIES,), {}, lambda reply: answer_of(reply.text)),
+        (verification.verify, ("TEXT",), {"passes": 1}, lambda r: verification.parse(r).score),
+        (summary.summarise, ("TEXT", CHECKS), {}, summary.parse),
+        (experience.extract, (ROLLOUTS, ITEMS), {}, experience.parse),
+        (guideline.name_strategies, (ROLLOUTS, STRATEGIES), {}, lambda r: guideline.parse(r, 0)),
+    ]
+    for call, values, named, read in calls:
+        script = Script("x")
+        await call(script, prompts, problem, *values, **named)
+        turns = [m for m in script.asked if m["role"] != "system"]
+        assert [m["role"] for m in turns] == ["user", "assistant"] * (len(turns) // 2) + ["user"]
+        assert "QUESTION" in turns[-1]["content"]
+        examples = [Reply(m["content"]) for m in turns if m["role"] == "assistant"]
+        assert examples
+        assert all(read(reply) not in (None, "", ()) for reply in examples)
+    assert set(prompts.hashes()) == NAMES
+    assert prompts.hashes() != Prompts().hashes()

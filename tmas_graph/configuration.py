@@ -18,7 +18,7 @@ from tmas_graph.settings import Settings, near, preset_values
 
 FILE = "tmas.toml"
 PREFIX = "TMAS_"
-RESERVED = ("TMAS_DATA", "TMAS_HOME", "TMAS_MODELS_FOLDER", "TMAS_PRESET", "TMAS_SETTINGS")
+RESERVED = ("TMAS_DATA", "TMAS_HOME", "TMAS_PRESET", "TMAS_SETTINGS")
 """Variables with the prefix that are no settings."""
 
 

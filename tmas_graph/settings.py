@@ -222,7 +222,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "local": {
         "candidates": 3,
         "verifications": 3,
-        "iterations": 3,
+        "iterations": 2,
         "epsilon": 0.34,
         "mode_draws": "stratified",
         "early_stop": False,

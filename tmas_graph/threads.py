@@ -10,7 +10,7 @@ import json
 import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -82,10 +82,8 @@ class ThreadStore:
         if settings.memory_folder is None:
             place = str((self.folder / "memory" / name).resolve())
             settings = settings.model_copy(update={"memory_folder": place})
-        hashes = Prompts.of(settings).hashes()
-        record = Record(
-            name, problem, settings, hashes, models, GRAPH_VERSION, "stopped", "", now, now
-        )
+        record = Record(name, problem, settings, {}, models, 0, "stopped", "", now, now)
+        record = made_with(record, settings, models)
         await self._save(record)
         return record
 
@@ -131,16 +129,20 @@ class ThreadStore:
             ThreadBusy: another process works on it.
             AllCandidatesFailed: no candidate of an iteration came through; run it again later.
             CallError: a bank's agent got no reply; run it again later.
+            StorageError: the database or the memory can't be written (the disk is full, say).
         """
         with self._owned(record.id):
-            await self._save(replace(record, status="running", cause=""))
             try:
+                await self._save(replace(record, status="running", cause=""))
                 await open_bank(record.settings.memory_folder).open()
                 result = await self._advance(record, on_event)
+                await self._save(replace(record, status="done", cause=""))
             except BaseException as error:
-                await self._save(replace(record, status="stopped", cause=_cause(error)))
+                with suppress(sqlite3.Error):
+                    await self._save(replace(record, status="stopped", cause=_cause(error)))
+                if isinstance(error, sqlite3.Error):
+                    raise _unusable(self.folder, error) from error
                 raise
-            await self._save(replace(record, status="done", cause=""))
             return result
 
     async def _advance(self, record: Record, on_event: OnEvent | None) -> Result:
@@ -242,6 +244,12 @@ def differences(record: Record, settings: Settings, models: Mapping[str, str]) -
     old, new = record.settings.model_dump(), settings.model_dump()
     changes += [f"{n} ({old[n]} → {new[n]})" for n in new if n not in more and old[n] != new[n]]
     return changes
+
+
+def made_with(record: Record, settings: Settings, models: Mapping[str, str]) -> Record:
+    """`record` as one that goes on with these settings, models and today's prompts."""
+    hashes = Prompts.of(settings).hashes()
+    return replace(record, settings=settings, models=models, prompts=hashes, version=GRAPH_VERSION)
 
 
 def refuse_changes(record: Record, changes: list[str]) -> None:

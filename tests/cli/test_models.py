@@ -10,8 +10,9 @@ from tmas_graph.models.weights import CATALOGUE, DEFAULT_MODEL
 
 def run(folder: Path, *arguments: str) -> Result:
     """Run `tmas models`; what it raises comes through, as the main program expects."""
-    environment = {"TMAS_MODELS_FOLDER": str(folder)}
-    return CliRunner().invoke(app, arguments, env=environment, catch_exceptions=False)
+    command, *rest = arguments
+    given = rest if "--models-folder" in rest else ["--models-folder", str(folder), *rest]
+    return CliRunner().invoke(app, [command, *given], catch_exceptions=False)
 
 
 def put(path: Path) -> Path:

@@ -43,6 +43,7 @@ def test_a_thread_made_with_other_prompts_goes_on_only_when_told_to(
     assert "these changed: the prompts summary. Undo that" in said
     assert "--accept-changes" in said
     assert tmas("resume", thread, "-T", "2", "--accept-changes").code == 0
+    assert tmas("resume", thread, "-T", "3").code == 0  # accepted once, it is the thread's own
 
 
 def test_a_thread_made_with_another_model_or_setting_goes_on_only_when_told_to(

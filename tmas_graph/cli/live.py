@@ -1,6 +1,7 @@
 """The view of a run: iterations, candidates, scores, answers, banks and spend, as they happen."""
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -17,6 +18,7 @@ from tmas_graph.threads import Record
 
 _MODES = {"initial": "white", "exploit": "cyan", "explore": "magenta"}
 _BOXES = {1.0: ("■", "green"), 0.5: ("◧", "yellow"), 0.0: ("□", "red"), None: ("·", "dim")}
+_MARKS = {"initial": "○", "exploit": "●", "explore": "◆"}
 _OUTCOMES = {"truncated": "cut off", "empty": "empty", "failed": "failed"}
 STOPS = {
     "iterations": "all iterations done",
@@ -128,9 +130,10 @@ class PlainView(View):
 class LiveView(View):
     """A picture of the run that is drawn anew as it changes."""
 
-    def __init__(self, console: Console) -> None:
-        """Draw on `console`."""
+    def __init__(self, console: Console, seconds: Callable[[], float] | None = None) -> None:
+        """Draw on `console`; `seconds` says how long the run takes so far."""
         super().__init__()
+        self._seconds = seconds or (lambda: time.monotonic() - self._since)
         self._live = Live(
             console=console, get_renderable=self.picture, refresh_per_second=8, transient=False
         )
@@ -156,9 +159,10 @@ class LiveView(View):
         question = " ".join(self.record.problem.question.split())
         head = Text(question[:400], style="bold", overflow="fold")
         sub = Text(headline(self.record.settings), style="dim")
-        seconds = time.monotonic() - self._since
-        foot = Text(f"{_spend(*self.spent())} · {seconds:.0f} s", style="dim")
-        parts: list[RenderableType] = [head, sub, self._iterations(), self._candidates(), foot]
+        foot = Text(f"{_spend(*self.spent())} · {self._seconds():.0f} s", style="dim")
+        gap, key = Text(), _legend()
+        tables: list[RenderableType] = [gap, self._iterations(), gap, self._candidates(), gap]
+        parts: list[RenderableType] = [head, sub, *tables, foot, key]
         return Panel(Group(*parts), title=f"TMAS · {self.record.id}", title_align="left")
 
     def _iterations(self) -> Table:
@@ -277,7 +281,17 @@ def _boxes(scores: list[float | None]) -> Text:
 def _mode_marks(modes: list[str]) -> Text:
     text = Text()
     for mode in modes:
-        text.append({"initial": "○", "exploit": "●", "explore": "◆"}.get(mode, "?"), _MODES[mode])
+        text.append(_MARKS[mode], _MODES[mode])
+    return text
+
+
+def _legend() -> Text:
+    text = Text()
+    for mode, mark in _MARKS.items():
+        text.append(mark, _MODES[mode]).append(f" {mode}  ", "dim")
+    for score, meaning in ((1.0, "right"), (0.5, "partly"), (0.0, "wrong"), (None, "unreadable")):
+        mark, style = _BOXES[score]
+        text.append(mark, style).append(f" {meaning}  ", "dim")
     return text
 
 

@@ -20,7 +20,6 @@ Folder = Annotated[
     Path | None,
     typer.Option(
         "--models-folder",
-        envvar="TMAS_MODELS_FOLDER",
         help="Where models are kept; default: a folder of the user's cache.",
         file_okay=False,
         show_default=False,

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,14 @@ from tmas_graph.models import local, pool
 from tmas_graph.running import run_blocking
 from tmas_graph.settings import ALL_ROLES, Settings
 from tmas_graph.state import Problem, Result
-from tmas_graph.threads import Record, ThreadStore, differences, open_threads, refuse_changes
+from tmas_graph.threads import (
+    Record,
+    ThreadStore,
+    differences,
+    made_with,
+    open_threads,
+    refuse_changes,
+)
 
 DEMONSTRATION = (
     "This local model is a demonstration: it shows every step of the method, and its answers "
@@ -57,7 +64,7 @@ def go_on(
         models = await pool.check(settings)
         if not accept_changes:
             refuse_changes(record, differences(record, settings, models))
-        return replace(record, settings=settings, models=models)
+        return made_with(record, settings, models)
 
     _run(home, prepare, keys, as_json=as_json)
 

@@ -1,0 +1,50 @@
+"""The how-to pages hold true: their Python runs, block by block, as it stands."""
+
+import ast
+import inspect
+import re
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+from endpoints.reasoner import Reasoner
+from endpoints.scripted import server
+
+PAGES = Path(__file__).parents[1] / "docs" / "how-to"
+
+
+def blocks_of(page: str) -> list[str]:
+    """The Python of a page, each block on the line where it stands, for tracebacks."""
+    text = (PAGES / page).read_text()
+    return [
+        "\n" * text[: found.start(1)].count("\n") + found[1]
+        for found in re.finditer(r"```python\n(.*?)```", text, re.DOTALL)
+        if "not run in the tests" not in found[1]
+    ]
+
+
+def compiled(block: str, page: str) -> CodeType:
+    return compile(block, page, "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+
+
+@pytest.mark.anyio
+@pytest.mark.usefixtures("pooled")
+async def test_the_python_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = blocks_of("python.md")
+    assert len(blocks) == 6
+    names: dict[str, Any] = {"__name__": "how_to"}
+    with server(script=Reasoner(chance=1.0).short()) as endpoint:
+        monkeypatch.setenv("TMAS_BASE_URL", endpoint.base_url)
+        for block in blocks:
+            result = eval(compiled(block, "python.md"), names)
+            if inspect.iscoroutine(result):
+                await result
+    assert "The answer is 42." in capsys.readouterr().out
+
+
+def test_the_studio_page_is_valid_python() -> None:
+    assert [compiled(block, "studio.md") for block in blocks_of("studio.md")]
