@@ -6,7 +6,6 @@
 import io
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +19,7 @@ from tmas_graph.threads import Record
 
 ROOT = Path(__file__).parent.parent
 RUN = ROOT / "docs/images/run.json"
-"""Events of a real run of `make demo`, from which the picture of the live view is drawn."""
+"""Events of a real run of the demonstration, with seed 1: the picture of the live view."""
 COMMANDS = ("solve", "resume", "threads", "show", "settings", "models")
 
 
@@ -38,11 +37,15 @@ def generated() -> dict[Path, str]:
 def figure() -> str:
     """The graph as Mermaid, drawn from the compiled graph itself, with short names."""
     text = build_graph().get_graph(xray=True).draw_mermaid(with_styles=False)
-    text = re.sub(r"rollout\\3a", "", text.replace("rollout\\3a__start__", "begin"))
-    text = text.replace("rollout\\3a__end__", "ready").replace("&nbsp;", "")
-    names = {"__start__([<p>__start__</p>])": "start([problem])", "__start__": "start"}
-    names |= {"__end__([<p>__end__</p>])": "stop([answer])", "__end__": "stop"}
-    for old, new in names.items():
+    renamed = {
+        "rollout\\3a__start__": "candidate",
+        "rollout\\3a__end__": "done",
+        "rollout\\3a": "",
+        "&nbsp;": "",
+        "__start__": "problem",
+        "__end__": "answer",
+    }
+    for old, new in renamed.items():
         text = text.replace(old, new)
     return f"```mermaid\n{text.strip()}\n```"
 
