@@ -1,7 +1,8 @@
 """Grade the shared cases with our grader and with math-verify, side by side.
 
-    python benchmarks/grading.py path/to/cases.jsonl
+    python benchmarks/grading.py [path/to/cases.jsonl]
 
+Without a path: the cases in the folder that TMAS_DATA names, else those of our own tests.
 math-verify (in the extra `bench`) is asked in two ways: gold between dollar signs and prediction in
 a box, as its authors advise, and with both texts as they are. Only cases without a policy choice
 count; a case is right if it is accepted just when it is true. Hostile cases are left out of the
@@ -10,6 +11,7 @@ times, and math-verify isn't asked them: it can run for ever outside its own lim
 
 import json
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -88,11 +90,20 @@ def row(line: Line, cases: Sequence[dict[str, Any]]) -> list[str]:
     ]
 
 
-def main(path: str) -> None:
+def given_cases(arguments: Sequence[str]) -> Path:
+    """Find the file of cases."""
+    if arguments:
+        return Path(arguments[0])
+    if folder := os.environ.get("TMAS_DATA"):
+        return Path(folder, "grading", "cases.jsonl")
+    return Path(__file__).parents[1] / "tests" / "cases" / "grading.jsonl"
+
+
+def main(path: Path) -> None:
     """Print the table."""
     logging.disable(logging.ERROR)
-    cases = [json.loads(text) for text in Path(path).read_text(encoding="utf-8").splitlines()]
-    plain = [case for case in cases if not case.get("policy")]
+    cases = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
+    plain = [c for c in cases if not c.get("policy") and isinstance(c.get("expected"), bool)]
     ordinary = [case for case in plain if not case.get("hostile")]
     grade("x", "y")  # starts the worker
     forget()
@@ -111,4 +122,4 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(given_cases(sys.argv[1:]))

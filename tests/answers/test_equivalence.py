@@ -16,6 +16,7 @@ from tmas_graph.answers.extract import gold_answer
 from tmas_graph.answers.normalise import normalise
 from tmas_graph.answers.reading import read_answer
 from tmas_graph.answers.ungradable import UNGRADABLE
+from tmas_graph.evaluation.datasets import load
 
 POLICY_FREE_RIGHT = 0.98
 _FILE = Path(__file__).parents[1] / "cases" / "grading.jsonl"
@@ -40,21 +41,21 @@ def test_the_shared_cases_are_right_and_none_is_falsely_correct(shared_rows):
     assert right / len(accepted) >= POLICY_FREE_RIGHT
 
 
-@pytest.mark.parametrize("name", ["imo_answerbench_v2", "gsm8k_test200"])
-def test_golds_match_themselves(name, shared_rows):
+@pytest.mark.parametrize("name", ["imo-answerbench", "gsm8k"])
+def test_golds_match_themselves(name):
     unequal = [
-        row["problem_id"]
-        for row in shared_rows("benchmarks", f"{name}.jsonl")
-        if grade(rf"\boxed{{{row['answer']}}}", row["answer"]).outcome != "correct"
+        problem_id
+        for problem_id, gold in load(name).golds.items()
+        if grade(rf"\boxed{{{gold}}}", gold).outcome != "correct"
     ]
     assert unequal == []
 
 
-def test_golds_that_rules_cannot_read_are_listed(shared_rows):
+def test_golds_that_rules_cannot_read_are_listed():
     unread = {
-        row["problem_id"]
-        for row in shared_rows("benchmarks", "imo_answerbench_v2.jsonl")
-        if isinstance(read_answer(normalise(gold_answer(row["answer"]))), Words)
+        problem_id
+        for problem_id, gold in load("imo-answerbench").golds.items()
+        if isinstance(read_answer(normalise(gold_answer(gold))), Words)
     }
     assert unread == set(UNGRADABLE)
 

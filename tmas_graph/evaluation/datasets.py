@@ -78,7 +78,7 @@ SOURCES: dict[str, Source] = {
         "Grade-school word problems: the first 200 of the test set",
         "openai/grade-school-math@3101c7d, first 200 of test",
         "MIT",
-        file="gsm8k_test200.jsonl",
+        file="gsm8k.jsonl",
     ),
     "imo-answerbench": Source(
         "IMO-AnswerBench v2: 400 olympiad problems with short answers",
