@@ -87,7 +87,8 @@ def attempt(
 def state_of(history: Sequence[Attempt], kind: Any = "answer", **more: Any) -> dict[str, Any]:
     done = max((a.iteration for a in history), default=-1) + 1
     problem = Problem("Q", kind=kind)
-    return {"problem": problem, "iteration": done, "history": tuple(map(astuple, history)), **more}
+    state = {"problem": problem, "iteration": done, "history": tuple(map(astuple, history)), **more}
+    return {**state, "classes": progress.grouped(state)}
 
 
 def row(iteration: int, *votes: tuple[str | None, float | None]) -> list[Attempt]:
@@ -168,7 +169,7 @@ def ended(*iterations: list[Rollout], kind: Any = "answer") -> dict[str, Any]:
     for t, rollouts in enumerate(iterations):
         bank = {"experience": Usage(1, 0, 0), "guideline": Usage(1, 0, 0)}
         state |= {"iteration": t, "rollouts": tuple(rollouts), "bank_usage": bank}
-        state |= progress.closed(state)
+        state |= progress.closed(state, progress.grouped(state))
     return state
 
 
@@ -243,3 +244,35 @@ def test_the_usage_of_both_banks_is_kept_in_one_order() -> None:
     assert progress.by_bank(one, other) == progress.by_bank(other, one)
     assert list(progress.by_bank(other, one)) == ["experience", "guideline"]
     assert progress.by_bank(one, {"experience": Usage(3)}) == {"experience": Usage(3)}
+
+
+def test_answers_of_one_value_vote_together_and_the_best_of_them_leads() -> None:
+    state = ended(
+        [rollout(0, 0, "7", 0.9), rollout(0, 1, r"\sqrt{8}", 0.5)],
+        [rollout(1, 0, r"2\sqrt{2}", 0.6), rollout(1, 1, "no idea", 1.0)],
+    )
+    assert state["classes"] == (0, 1, 1, 3)
+    result = progress.result(state)
+    assert (result.answer, result.solution) == (r"2\sqrt{2}", "text 1.0")
+    assert result.confidence == pytest.approx(1.1 / 3.0)
+
+
+def test_without_any_known_score_the_most_votes_win() -> None:
+    state = ended(
+        [rollout(0, 0, "42", None), rollout(0, 1, "42", None)], [rollout(1, 0, "7", None)]
+    )
+    result = progress.result(state)
+    assert (result.answer, result.confidence, result.solution) == ("42", 0.0, "text 0.0")
+
+
+def test_what_is_grouped_is_not_graded_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = ended([rollout(0, 0, r"\sqrt{8}", 1.0), rollout(0, 1, r"2\sqrt{2}", 1.0)])
+
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("graded again")
+
+    monkeypatch.setattr("tmas_graph.answers.voting.equal", fail)
+    assert progress.result(state).confidence == 1.0
+    assert progress.stop_reason(state, Settings(early_stop_iterations=1)) == "confident"
+    following = {**state, "rollouts": (rollout(1, 0, r"\sqrt{8}", 1.0),), "iteration": 1}
+    assert progress.grouped(following) == (0, 0, 0)

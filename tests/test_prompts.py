@@ -203,8 +203,8 @@ def test_a_template_that_cant_be_parsed_has_no_hash(tmp_path: Path, raw: bytes) 
 
 
 def test_an_unknown_template_and_a_missing_folder_are_said(tmp_path: Path) -> None:
-    with pytest.raises(PromptError, match=r"there is no judge\.md in the shipped prompts"):
-        Prompts().render("judge")
+    with pytest.raises(PromptError, match=r"there is no nothing\.md in the shipped prompts"):
+        Prompts().render("nothing")
     with pytest.raises(PromptError, match=r"gone is no folder\. Create it"):
         Prompts(str(tmp_path / "gone")).hashes()
 

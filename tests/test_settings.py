@@ -1,7 +1,7 @@
 import pytest
 
 from tmas_graph.errors import SettingsError
-from tmas_graph.settings import PRESETS, ROLES, Endpoint, Override, Roles, Settings
+from tmas_graph.settings import ALL_ROLES, PRESETS, ROLES, Endpoint, Override, Roles, Settings
 
 A, B = "http://a.example/v1", "http://b.example/v1"
 KEY = "s3cret"
@@ -97,12 +97,12 @@ def test_a_role_differs_only_in_what_it_sets() -> None:
         ({}, {"api_key": "own"}, "own"),
     ],
 )
-@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize("role", ALL_ROLES)
 def test_a_key_never_goes_to_another_server_than_its_own(
     role: str, shared: dict[str, object], own: dict[str, object], key: str
 ) -> None:
     settings = Settings.checked({"base_url": A, "api_key": KEY, **shared, "roles": {role: own}})
-    for other in ROLES:
+    for other in ALL_ROLES:
         assert settings.endpoint(other).key() == (key if other == role else KEY)
 
 
@@ -128,7 +128,16 @@ def test_keys_are_neither_dumped_nor_shown() -> None:
 def test_an_override_has_the_fields_of_an_endpoint_and_roles_are_the_roles() -> None:
     assert list(Override.model_fields) == list(Endpoint.model_fields)
     assert all(field.default is None for field in Override.model_fields.values())
-    assert tuple(Roles.model_fields) == ROLES
+    assert tuple(Roles.model_fields) == ALL_ROLES == (*ROLES, "judge")
+
+
+def test_the_judge_is_off_and_greedy_unless_told_otherwise() -> None:
+    settings = Settings(base_url=A, temperature=0.6)
+    assert settings.roles_in_use == ROLES
+    assert settings.endpoint("judge").temperature == 0.0
+    own = Settings.checked({"judge": True, "roles": {"judge": {"temperature": 0.3}}})
+    assert own.endpoint("judge").temperature == 0.3
+    assert own.roles_in_use == ALL_ROLES
 
 
 def test_every_setting_has_a_help_text() -> None:

@@ -107,3 +107,13 @@ def test_it_solves_a_problem_from_the_command_line(installed: Installed) -> None
         solve = [sys.executable, tmas, "solve", "What is 6 · 7?", "--iterations", "1", "--json"]
         printed = installed.run(*solve, settings=settings)
     assert json.loads(printed)["answer"] == "42"
+
+
+def test_it_ships_problems_and_grades_their_answers(installed: Installed) -> None:
+    tmas = installed.target / "bin" / "tmas"
+    problem = [sys.executable, tmas, "problems", "gsm8k", "--id", "test-0001", "--json"]
+    assert json.loads(installed.run(*problem))["answer"] == "18"
+    graded = installed.run(sys.executable, tmas, "grade", r"\boxed{\sqrt{324}}", "18", "--json")
+    assert json.loads(graded)["verdict"] == "correct"
+    data = installed.target / "tmas_graph" / "evaluation" / "data"
+    assert "MIT License" in (data / "README.md").read_text(encoding="utf-8")

@@ -6,6 +6,7 @@ START → plan ═(one Send per candidate)═▶ rollout × N ─▶ experience 
                                                                     finish → END ◀───┘
 """
 
+import asyncio
 from typing import Annotated, Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -19,6 +20,7 @@ from typing_extensions import TypedDict
 from tmas_graph import progress
 from tmas_graph.agents import experience, guideline
 from tmas_graph.agents.solution import shown
+from tmas_graph.answers.select import Classes
 from tmas_graph.errors import AllCandidatesFailed, RequestRefused
 from tmas_graph.memory.experience_bank import new_items, open_bank
 from tmas_graph.memory.guideline_bank import listed, merged
@@ -61,6 +63,8 @@ class State(Input, total=False):
     """R: the rollouts of the last iteration alone."""
     history: tuple[Row, ...]
     """Every candidate so far without its texts: the fields of an Attempt, in order."""
+    classes: Classes
+    """Which of them gave equal answers; for each of `history` the place of the first equal one."""
     experience_ids: tuple[str, ...]
     """E: the ledger; which items of the store exist for this run."""
     strategies: tuple[Strategy, ...]
@@ -83,6 +87,7 @@ class Update(TypedDict, total=False):
     iteration: int
     modes: tuple[Mode, ...]
     history: tuple[Row, ...]
+    classes: Classes
     experience_ids: tuple[str, ...]
     strategies: tuple[Strategy, ...]
     bank_usage: dict[str, Usage]
@@ -161,12 +166,14 @@ async def decide(state: State, runtime: Runtime[Settings]) -> Update:
     if cause := progress.total_failure(state):
         await _stop_once(AllCandidatesFailed(cause))
         return {}
-    settings, done = settings_of(runtime), progress.closed(state)
+    settings, classes = settings_of(runtime), await asyncio.to_thread(progress.grouped, state)
+    done = progress.closed(state, classes)
     stop = progress.stop_reason({**state, **done}, settings)
     runtime.stream_writer(progress.standing(done, stop))
     return {
         "iteration": done["iteration"],
         "history": done["history"],
+        "classes": done["classes"],
         "usage": done["usage"],
         "leader": done["leader"],
         "stop": stop,

@@ -2,19 +2,19 @@
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import astuple, replace
 from math import floor
 from typing import Any
 
 from typing_extensions import TypedDict
 
-from tmas_graph.answers.select import choose, same_answer
+from tmas_graph.answers.select import Classes, Selection, Vote, chosen
+from tmas_graph.answers.voting import group
 from tmas_graph.settings import Settings
 from tmas_graph.state import (
     Attempt,
     Mode,
     Outcome,
-    Problem,
     Result,
     Rollout,
     Stop,
@@ -35,6 +35,7 @@ class Closed(TypedDict):
 
     iteration: int
     history: tuple[Row, ...]
+    classes: Classes
     usage: Usage
     leader: Rollout | None
 
@@ -88,18 +89,27 @@ def total_failure(state: State) -> str:
     )
 
 
-def closed(state: State) -> Closed:
+def grouped(state: State) -> Classes:
+    """The class of each attempt's answer, those of the iteration that ends included.
+
+    The only step here that may wait for a grading process: never call it on an event loop.
+    """
+    answers = [a.answer for a in (*attempts(state), *map(_attempt, current(state)))]
+    return group(answers, tuple(state.get("classes", ())))
+
+
+def closed(state: State, classes: Classes) -> Closed:
     """The state's changes when its iteration ends, all but whether to stop."""
-    rollouts, problem = current(state), state["problem"]
-    history = (*state.get("history", ()), *map(_row, rollouts))
+    rollouts = current(state)
+    history = (*state.get("history", ()), *(astuple(_attempt(r)) for r in rollouts))
+    ended = {"problem": state["problem"], "history": history, "classes": classes}
     spent = sum((r.usage for r in rollouts), state.get("usage") or Usage())
     return {
         "iteration": state["iteration"] + 1,
         "history": history,
+        "classes": classes,
         "usage": sum((state.get("bank_usage") or {}).values(), spent),
-        "leader": _leader(
-            problem, attempts({"history": history}), [state.get("leader"), *rollouts]
-        ),
+        "leader": _leader(ended, [state.get("leader"), *rollouts]),
     }
 
 
@@ -117,12 +127,12 @@ def stop_reason(state: State, settings: Settings) -> Stop | None:
 
 def result(state: State) -> Result:
     """The answer with the best evidence over all iterations."""
-    leader, choice = state.get("leader"), choose(attempts(state))
+    leader, choice = state.get("leader"), _choice(state)
     proof = state["problem"].kind == "proof"
     score = leader.score if leader else None
     return Result(
         answer=choice.answer,
-        confidence=(score or 0.0) if proof else choice.share,
+        confidence=(score or 0.0) if proof else choice.confidence,
         solution=leader.solution if leader else "",
         score=score,
         iterations=state["iteration"],
@@ -133,12 +143,12 @@ def result(state: State) -> Result:
 
 def standing(state: State, stop: Stop | None) -> dict[str, Any]:
     """The event that ends an iteration: who leads, and what was spent."""
-    choice, leader = choose(attempts(state)), state["leader"]
+    choice, leader = _choice(state), state["leader"]
     return {
         "event": "standing",
         "iteration": state["iteration"] - 1,
         "answer": choice.answer,
-        "share": choice.share,
+        "share": choice.confidence,
         "score": leader.score if leader else None,
         "calls": state["usage"].calls,
         "tokens": state["usage"].tokens,
@@ -157,19 +167,28 @@ def _draw(seed: int, problem_id: str, iteration: int, index: int) -> float:
     return random.Random(int(name, 16)).random()
 
 
-def _row(rollout: Rollout) -> Row:
-    r = rollout
-    return r.iteration, r.index, r.mode, r.outcome, r.answer, r.score
+def _attempt(r: Rollout) -> Attempt:
+    return Attempt(r.iteration, r.index, r.mode, r.outcome, r.answer, r.score)
 
 
-def _leader(
-    problem: Problem, history: Sequence[Attempt], rollouts: Sequence[Rollout | None]
-) -> Rollout | None:
+def _choice(state: State, until: int | None = None) -> Selection:
+    """The leading answer; after iteration `until`, where one is given."""
+    votes = [
+        Vote(a.answer, a.score, a.iteration, a.index)
+        for a in attempts(state)
+        if until is None or a.iteration <= until
+    ]
+    return chosen(votes, tuple(state["classes"])[: len(votes)])
+
+
+def _leader(state: State, rollouts: Sequence[Rollout | None]) -> Rollout | None:
     # An answer takes the lead only by new votes, so a rollout that gave it is at hand.
     written = [r for r in rollouts if r is not None and r.solution]
-    if problem.kind == "answer":
-        answer = choose(history).answer
-        written = [r for r in written if same_answer(r.answer, answer)]
+    if state["problem"].kind == "answer":
+        lead = _choice(state).lead
+        places = zip(attempts(state), state["classes"], strict=True)
+        class_of = {(a.iteration, a.index): number for a, number in places}
+        written = [r for r in written if lead and class_of[r.iteration, r.index] == lead.number]
     return max(written, key=_evidence, default=None)
 
 
@@ -179,18 +198,19 @@ def _evidence(rollout: Rollout) -> tuple[float, int, int]:
 
 
 def _confident(state: State, settings: Settings) -> bool:
-    done, history = state["iteration"], attempts(state)
+    done = state["iteration"]
     window = range(done - settings.early_stop_iterations, done)
     if window.start < 0:
         return False
     if state["problem"].kind == "proof":
-        return all(_proof_holds(history, t, settings) for t in window)
-    choices = [choose(a for a in history if a.iteration <= t) for t in window]
-    return all(
-        choice.share >= settings.early_stop_share
-        and (choice.score or 0.0) >= settings.early_stop_score
-        and same_answer(choice.answer, choices[-1].answer)
-        for choice in choices
+        return all(_proof_holds(attempts(state), t, settings) for t in window)
+    choices = [_choice(state, t) for t in window]
+    leads = [choice.lead for choice in choices]
+    return len({lead.number for lead in leads if lead}) == 1 and all(
+        lead is not None
+        and choice.confidence >= settings.early_stop_share
+        and (lead.score or 0.0) >= settings.early_stop_score
+        for choice, lead in zip(choices, leads, strict=True)
     )
 
 

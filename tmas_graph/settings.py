@@ -12,8 +12,12 @@ from pydantic.json_schema import SkipJsonSchema
 from tmas_graph.errors import SettingsError
 
 Role = Literal["solution", "verification", "summary", "experience", "guideline"]
+AnyRole = Literal[Role, "judge"]
 PromptSet = Literal["standard", "small"]
 ROLES: tuple[Role, ...] = get_args(Role)
+"""The five agents of the graph."""
+ALL_ROLES: tuple[AnyRole, ...] = (*ROLES, "judge")
+"""With the judge, which is asked only if `judge` is on."""
 
 
 class _Frozen(BaseModel):
@@ -113,6 +117,8 @@ class Roles(_Frozen):
     """Keeps the experience bank."""
     guideline: Override = Override()
     """Keeps the guideline bank."""
+    judge: Override = Override()
+    """Compares answers that rules can't; greedy unless its temperature is set."""
 
 
 class Settings(Endpoint):
@@ -154,6 +160,8 @@ class Settings(Endpoint):
     """Folder of templates that replace the shipped ones of the same name."""
     prompt_set: PromptSet = "standard"
     """`small`: short prompts with worked examples, for models of less than about a billion."""
+    judge: bool = False
+    """Ask a judge model about answers that rules can't compare with the reference answer."""
     roles: Roles = Roles()
     """Other endpoints, models or sampling for single agents."""
 
@@ -178,11 +186,18 @@ class Settings(Endpoint):
         except ValidationError as error:
             raise SettingsError(explain(error, cls, origins or {})) from None
 
-    def endpoint(self, role: Role) -> Endpoint:
+    @property
+    def roles_in_use(self) -> tuple[AnyRole, ...]:
+        """The roles whose endpoints must answer."""
+        return ALL_ROLES if self.judge else ROLES
+
+    def endpoint(self, role: AnyRole) -> Endpoint:
         """The endpoint of `role`: what holds for all, with what this role does differently."""
         override: Override = getattr(self.roles, role)
         shared = {name: getattr(self, name) for name in Endpoint.model_fields}
         own = {n: v for n in Override.model_fields if (v := getattr(override, n)) is not None}
+        if role == "judge":
+            shared["temperature"] = 0.0
         if "base_url" in own and own["base_url"] != self.base_url and "api_key" not in own:
             shared["api_key"] = None  # a key never goes to another server than its own
         return Endpoint(**{**shared, **own})

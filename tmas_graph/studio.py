@@ -15,7 +15,7 @@ from pydantic_core import CoreSchema
 from tmas_graph.configuration import load_settings
 from tmas_graph.graph import State, build_graph
 from tmas_graph.serde import restoring
-from tmas_graph.settings import ROLES, Settings
+from tmas_graph.settings import ALL_ROLES, Settings
 from tmas_graph.state import Input, Output
 
 _PLACE = load_settings()
@@ -61,7 +61,7 @@ def _plain(model: BaseModel) -> dict[str, Any]:
 def _merged(place: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """`given` on top of `place`; a key of this place never goes to another server."""
     merged = {**place, **given}
-    for name in ("roles", *ROLES):
+    for name in ("roles", *ALL_ROLES):
         if isinstance(place.get(name), Mapping) and isinstance(given.get(name), Mapping):
             merged[name] = _merged(place[name], given[name])
     if "base_url" in given and given["base_url"] != place.get("base_url"):

@@ -239,7 +239,7 @@ def differences(record: Record, settings: Settings, models: Mapping[str, str]) -
         if record.models.get(role) != models.get(role):
             changes.append(f"the {role} model ({record.models.get(role)} → {models.get(role)})")
     more = {"iterations", "early_stop", "max_calls", "max_total_tokens", "concurrency"}
-    more |= {"early_stop_share", "early_stop_score", "early_stop_iterations", "attempts"}
+    more |= {"early_stop_share", "early_stop_score", "early_stop_iterations", "attempts", "judge"}
     more |= {"timeout_seconds", "memory_folder", "prompts_folder", "model", "base_url", "roles"}
     old, new = record.settings.model_dump(), settings.model_dump()
     changes += [f"{n} ({old[n]} → {new[n]})" for n in new if n not in more and old[n] != new[n]]

@@ -11,7 +11,7 @@ from tmas_graph.state import Problem, Verification
 _SCORES = {"1": 1.0, "0.5": 0.5, ".5": 0.5, "1/2": 0.5, "0": 0.0}
 _HALF = re.compile(r"\\[dt]?frac(?:\{1\}|1)(?:\{2\}|2)")
 _ZEROS = re.compile(r"(?<=\d)\.0*$|(?<=\.5)0+$")
-_WRAPPED = re.compile(r"^\\(?:text|mathbf|textbf|mathrm)\{(.*)\}$")
+_WRAPPED = re.compile(r"^\\(?:text|mathbf|textbf|mathrm|boxed|fbox)\{(.*)\}$")
 _LABEL = re.compile(r"^(?:final\s+)?score\s*[:=]\s*", re.IGNORECASE)
 _STATED = re.compile(
     r"\bscore\b[\s*_:=`$(]*(?:(?:is|of)\b[\s*_:=`$(]*)?([01](?:\.\d+)?|\.5|1/2)[\s*_`$).]*$",

@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from tmas_graph.cli import models, resume, settings, show, solve, threads
+from tmas_graph.cli import grade, models, problems, resume, settings, show, solve, threads
 from tmas_graph.errors import TmasError
 
 app = typer.Typer(
@@ -18,6 +18,8 @@ app = typer.Typer(
 )
 app.command()(solve.solve)
 app.command()(resume.resume)
+app.command()(grade.grade)
+app.command()(problems.problems)
 app.command()(threads.threads)
 app.command()(show.show)
 app.command()(settings.settings)

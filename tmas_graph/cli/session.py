@@ -15,9 +15,11 @@ from tmas_graph.cli.live import LiveView, PlainView, View, report
 from tmas_graph.cli.models import progress_bar
 from tmas_graph.configuration import flat, nested
 from tmas_graph.errors import TmasError
+from tmas_graph.evaluation.grading import Graded, graded, judge_of
 from tmas_graph.models import local, pool
+from tmas_graph.prompts import Prompts
 from tmas_graph.running import run_blocking
-from tmas_graph.settings import ROLES, Settings
+from tmas_graph.settings import ALL_ROLES, Settings
 from tmas_graph.state import Problem, Result
 from tmas_graph.threads import (
     Record,
@@ -35,15 +37,17 @@ DEMONSTRATION = (
 _Prepare = Callable[[ThreadStore], Awaitable[Record]]
 
 
-def start(problem: Problem, settings: Settings, home: Path, *, as_json: bool) -> None:
-    """Run a new thread for `problem` and print how it ended."""
+def start(
+    problem: Problem, settings: Settings, home: Path, *, as_json: bool, gold: str | None = None
+) -> None:
+    """Run a new thread for `problem` and print how it ended, graded where `gold` is known."""
     start_local_models(settings)
 
     async def prepare(store: ThreadStore) -> Record:
         models = await pool.check(settings)
         return await store.create(problem, settings, models)
 
-    _run(home, prepare, settings, as_json=as_json)
+    _run(home, prepare, settings, as_json=as_json, gold=gold)
 
 
 def go_on(
@@ -86,7 +90,7 @@ def with_keys(settings: Settings, keys: Settings) -> Settings:
         role: getattr(settings.roles, role).model_copy(
             update={"api_key": getattr(keys.roles, role).api_key}
         )
-        for role in ROLES
+        for role in ALL_ROLES
         if keys.endpoint(role).base_url in (None, settings.endpoint(role).base_url)
     }
     update: dict[str, Any] = {"roles": settings.roles.model_copy(update=roles)}
@@ -97,18 +101,25 @@ def with_keys(settings: Settings, keys: Settings) -> Settings:
 
 def uses_local_model(settings: Settings) -> bool:
     """Whether some role runs on a model inside this process."""
-    return any(settings.endpoint(role).base_url is None for role in ROLES)
+    return any(settings.endpoint(role).base_url is None for role in settings.roles_in_use)
 
 
 def start_local_models(settings: Settings) -> None:
     """Fetch the local models that are missing, with a progress bar, and start their servers."""
-    endpoints = [settings.endpoint(role) for role in ROLES]
+    endpoints = [settings.endpoint(role) for role in settings.roles_in_use]
     for name in sorted({e.local_model for e in endpoints if e.base_url is None}):
         with progress_bar(name) as progress:
             local.start(name, progress=progress)
 
 
-def _run(home: Path, prepare: _Prepare, settings: Settings, *, as_json: bool) -> None:
+def _run(
+    home: Path,
+    prepare: _Prepare,
+    settings: Settings,
+    *,
+    as_json: bool,
+    gold: str | None = None,
+) -> None:
     console = Console(stderr=as_json)
     view: View = LiveView(console) if console.is_terminal else PlainView(console)
     if as_json and not console.is_terminal:
@@ -131,12 +142,34 @@ def _run(home: Path, prepare: _Prepare, settings: Settings, *, as_json: bool) ->
     except TmasError as error:
         _say_how_to_resume(str(error), begun)
         raise typer.Exit(2) from None
+    grade = None if gold is None else _grade(begun[0].problem, result, gold, settings)
     if as_json:
-        print(json.dumps(_plain(begun[0], result), indent=2))  # noqa: T201
+        print(json.dumps({**_plain(begun[0], result), **(grade or {})}, indent=2))  # noqa: T201
     else:
         report(console, begun[0], result)
+        if grade:
+            console.print(Text(" · ".join(f"{k}: {v}" for k, v in grade.items() if v)))
         if uses_local_model(begun[0].settings):
             console.print(Text(DEMONSTRATION, style="yellow"))
+
+
+def _grade(problem: Problem, result: Result, gold: str, settings: Settings) -> dict[str, str]:
+    """What the gold answer is and what the grader says of the run's; never the run's loss."""
+    if result.answer is None:
+        return {"gold": gold, "verdict": "unanswered", "cause": ""}
+
+    async def work() -> Graded:
+        pred, question = rf"\boxed{{{result.answer}}}", problem.question
+        model = await judge_of(settings) if settings.judge else None
+        prompts = Prompts.of(settings)
+        return await graded(pred, gold, question=question, judge_by=model, prompts=prompts)
+
+    try:
+        done = run_blocking(work)
+    except TmasError as error:
+        return {"gold": gold, "verdict": "error", "cause": str(error)}
+    said = {"gold": gold, "verdict": done.verdict.outcome, "cause": done.verdict.cause}
+    return {**said, "judge": done.judgement.opinion} if done.judgement else said
 
 
 def _say_how_to_resume(what: str, begun: list[Record]) -> None:

@@ -1,8 +1,9 @@
 """`tmas solve`: one problem, live."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,11 +28,24 @@ from tmas_graph.cli.options import (
 )
 from tmas_graph.errors import ProblemError
 
+if TYPE_CHECKING:
+    from tmas_graph.state import Problem
+
 _TEXT_SUFFIXES = (".txt", ".md", ".tex")
 
 
 def solve(
-    problem: Annotated[str, typer.Argument(help="The problem, a file with it, or - for stdin.")],
+    problem: Annotated[
+        str | None, typer.Argument(help="The problem, a file with it, or - for stdin.")
+    ] = None,
+    named: Annotated[
+        str | None,
+        typer.Option(
+            "--problem",
+            metavar="NAME:ID",
+            help="One of a data set, for example gsm8k:test-0001; its answer is graded.",
+        ),
+    ] = None,
     proof: Annotated[bool, typer.Option("--proof", help="A proof is wanted, no answer.")] = False,
     as_json: Json = False,
     preset: Preset = None,
@@ -67,9 +81,33 @@ def solve(
         model=model,
         local_model=local_model,
     )
-    given = Problem(question_of(problem), kind="proof" if proof else "answer")
+    if (problem is None) == (named is None):
+        raise typer.BadParameter("give the problem, or --problem NAME:ID")
+    gold = None
+    if named is None:
+        given = Problem(question_of(problem or ""), kind="proof" if proof else "answer")
+    else:
+        given, gold = of_data_set(named)
+        if proof:
+            given, gold = replace(given, kind="proof"), None
     loaded = load(config, preset=preset, changes=changes)
-    start(given, loaded.settings, home_of(home), as_json=as_json)
+    start(given, loaded.settings, home_of(home), as_json=as_json, gold=gold)
+
+
+def of_data_set(named: str) -> tuple["Problem", str | None]:
+    """The problem that NAME:ID names, with its gold answer where that is known.
+
+    Raises:
+        ProblemError: there is no such data set or problem, or a part is missing.
+    """
+    from tmas_graph.evaluation.datasets import load
+
+    name, colon, problem_id = named.rpartition(":")
+    if not colon or not name or not problem_id:
+        raise ProblemError(f"--problem: {named!r} isn't NAME:ID. Write, say, gsm8k:test-0001.")
+    found = load(name)
+    problem = found.problem(problem_id)
+    return problem, found.golds.get(problem.id)
 
 
 def question_of(argument: str) -> str:

@@ -4,7 +4,7 @@ import asyncio
 from weakref import WeakKeyDictionary
 
 from tmas_graph.models.endpoint import EndpointClient
-from tmas_graph.settings import ROLES, Endpoint, Settings
+from tmas_graph.settings import Endpoint, Settings
 
 # Per loop: a client that is used from another event loop than its own breaks.
 _Clients = dict[tuple[str, str], EndpointClient]
@@ -28,13 +28,13 @@ async def connect(endpoint: Endpoint) -> EndpointClient:
 
 
 async def check(settings: Settings) -> dict[str, str]:
-    """Make sure that every role's endpoint answers and serves its model; the models by role.
+    """Make sure that every endpoint in use answers and serves its model; the models by role.
 
     Raises:
         CallError: one of them does not, with what to do.
     """
     models: dict[str, str] = {}
-    for role in ROLES:
+    for role in settings.roles_in_use:
         client = await connect(settings.endpoint(role))
         models[role] = await client.check()
     return models

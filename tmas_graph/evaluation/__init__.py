@@ -1,0 +1,1 @@
+"""Measure methods: problems with known answers, grading, statistics."""
