@@ -20,7 +20,7 @@ from tmas_graph.threads import Record
 ROOT = Path(__file__).parent.parent
 RUN = ROOT / "docs/images/run.json"
 """Events of a real run of the demonstration, with seed 1: the picture of the live view."""
-COMMANDS = ("solve", "resume", "threads", "show", "settings", "models")
+COMMANDS = ("solve", "resume", "threads", "show", "settings", "models", "grade", "problems")
 
 
 def generated() -> dict[Path, str]:
