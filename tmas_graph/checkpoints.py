@@ -11,7 +11,8 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
@@ -45,6 +46,8 @@ _DROP_STEP = f"DELETE FROM checkpoints WHERE {_OF_STEP}"
 
 _ZIPPED = "+zlib"
 _LEAST_TO_ZIP = 512
+_MOST_LOGGED = 500
+"""Rows in the write-ahead log after which it is copied into the database."""
 
 _Statements = list[tuple[str, list[tuple[Any, ...]]]]
 
@@ -77,6 +80,9 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
         super().__init__(connection, serde=serde)
         self._database = database
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tmas-checkpoints")
+        self._tidier = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tmas-log")
+        self._tidying: Future[None] | None = None
+        self._logged = 0
         self._db: sqlite3.Connection | None = None
         self._waiting: list[tuple[_Statements, asyncio.Future[None]]] = []
         self._flusher: asyncio.Task[None] | None = None
@@ -144,10 +150,12 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
             await self._flusher
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
         self._thread.shutdown()
+        self._tidier.shutdown()
 
     async def _store(self, statements: _Statements) -> None:
         """Wait until `statements` are committed; those of a cancelled caller are, too."""
-        await self.setup()
+        if not self.is_setup:
+            await self.setup()
         stored = asyncio.get_running_loop().create_future()
         self._waiting.append((statements, stored))
         if self._flusher is None or self._flusher.done():
@@ -179,9 +187,20 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
         if self._db is None:
             self._db = sqlite3.connect(self._database, timeout=60)
             self._db.execute("PRAGMA synchronous=NORMAL")  # loses nothing to a killed process
+            self._db.execute("PRAGMA wal_autocheckpoint=0")
         with self._db:
             for sql, rows in statements:
                 self._db.executemany(sql, rows)
+        self._logged += sum(len(rows) for _, rows in statements)
+        if self._logged >= _MOST_LOGGED and (self._tidying is None or self._tidying.done()):
+            self._logged = 0
+            self._tidying = self._tidier.submit(self._tidy)
+
+    def _tidy(self) -> None:
+        # Copying the log into the database waits for the disk, and replies must not: SQLite would
+        # do it within a commit. Passive: it holds up nobody.
+        with closing(sqlite3.connect(self._database, timeout=60)) as database:
+            database.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _close(self) -> None:
         if self._db is not None:
