@@ -1,7 +1,9 @@
 """The cycle over real HTTP: who sees what, how many calls, and what failures change."""
 
 import asyncio
+import time
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from endpoints.protocol import Failure, Request, ScriptedReply
@@ -10,7 +12,10 @@ from endpoints.scripted import ScriptedServer, server
 from langgraph.checkpoint.memory import InMemorySaver
 
 from tmas_graph import Problem, Settings, asolve, build_graph
-from tmas_graph.errors import AllCandidatesFailed, EndpointDown, ProblemError
+from tmas_graph.answers.equivalence import equal, forget
+from tmas_graph.answers.select import grouped
+from tmas_graph.answers.workers import Worker, pool
+from tmas_graph.errors import AllCandidatesFailed, EndpointDown, ProblemError, StorageError
 from tmas_graph.models.checkpointed import seed_of
 from tmas_graph.running import follow
 
@@ -385,3 +390,56 @@ async def test_a_refused_key_is_the_cause_that_is_shown():
     async with endpoint(fail=lambda r: Failure(status=401, message="no")) as at:
         with pytest.raises(AllCandidatesFailed, match="TMAS_API_KEY"):
             await asolve(QUESTION, settings(at))
+
+
+def answering(*texts: str):
+    """A script in which candidate i writes texts[i], whatever its mode, and all checks pass."""
+    turn = iter(texts * 10)
+
+    def script(request: Request, context: object) -> str:
+        if request.agent == "solution":
+            return rf"So \boxed{{{next(turn)}}}"
+        return r"It holds. \boxed{1}" if request.agent == "verification" else "- none"
+
+    return script
+
+
+async def test_answers_of_one_value_are_one_choice_and_can_stop_a_run_early():
+    async with endpoint(script=answering(r"\frac{\sqrt{8}}{2}", r"\sqrt{2}", r"2^{1/2}")) as at:
+        given = settings(at, candidates=3, verifications=1, early_stop=True)
+        result = await asolve(QUESTION, given)
+    assert (result.confidence, result.stop, result.iterations) == (1.0, "confident", 2)
+
+
+async def test_an_answer_that_takes_long_to_compare_does_not_stop_the_event_loop(monkeypatch):
+    def slow(answers, known=()):
+        time.sleep(0.4)
+        return grouped(answers, equal, known)
+
+    monkeypatch.setattr("tmas_graph.progress.group", slow)
+    gaps = [time.perf_counter()]
+
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(0.01)
+            gaps.append(time.perf_counter())
+
+    async with endpoint(script=answering("1", "2")) as at:
+        beating = asyncio.create_task(beat())
+        await asolve(QUESTION, settings(at, candidates=2, verifications=1, iterations=1))
+        beating.cancel()
+    assert max(later - earlier for earlier, later in pairwise(gaps)) < 0.35
+
+
+async def test_a_grading_process_that_cant_start_does_not_lose_a_run(monkeypatch, caplog):
+    def never_starts(self: Worker) -> None:
+        raise StorageError("answers: the grading process doesn't start. Check that.")
+
+    pool().close()
+    forget()
+    monkeypatch.setattr(Worker, "__init__", never_starts)
+    async with endpoint(script=answering(r"\sqrt{12}", r"2\sqrt{3}", r"$\sqrt{12}$.")) as at:
+        given = settings(at, candidates=3, verifications=1, iterations=1)
+        result = await asolve(QUESTION, given)
+    assert result.confidence == pytest.approx(2 / 3)
+    assert "answers are grouped by their text" in caplog.text

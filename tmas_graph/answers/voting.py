@@ -14,7 +14,7 @@ from tmas_graph.answers.select import Classes, Equal, grouped
 from tmas_graph.answers.verdict import Verdict, incorrect
 from tmas_graph.errors import StorageError
 
-SECONDS = 60.0
+SECONDS = 30.0
 """How long the answers of one iteration may take; plain numbers take microseconds each."""
 PAIR_SECONDS = 3.0
 

@@ -142,11 +142,12 @@ def _run(
     except TmasError as error:
         _say_how_to_resume(str(error), begun)
         raise typer.Exit(2) from None
-    grade = None if gold is None else _grade(begun[0].problem, result, gold, settings)
-    if as_json:
-        print(json.dumps({**_plain(begun[0], result), **(grade or {})}, indent=2))  # noqa: T201
-    else:
+    if not as_json:
         report(console, begun[0], result)
+    grade = {} if gold is None else _grade(begun[0].problem, result, gold, settings)
+    if as_json:
+        print(json.dumps({**_plain(begun[0], result), **grade}, indent=2))  # noqa: T201
+    else:
         if grade:
             console.print(Text(" · ".join(f"{k}: {v}" for k, v in grade.items() if v)))
         if uses_local_model(begun[0].settings):

@@ -15,7 +15,6 @@ from statistics import NormalDist, fmean, stdev
 from typing import Literal
 
 Status = Literal["correct", "incorrect", "unsure", "error", "unanswered", "truncated"]
-RESAMPLES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +121,7 @@ def pass_at_k(n: int, correct: int, k: int) -> float:
 def majority_at(tries: Tries, k: int, *, subsets: int = 200, seed: int = 0) -> Figure:
     """Chance that the commonest answer of `k` tries is right, over seeded subsets of the tries.
 
-    Equal answers vote together; a tie goes to the answer that stands first in the subset's
-    random order, which is a tie broken by chance. A try without an answer doesn't vote.
+    Equal answers vote together, a tie is broken by chance, a try without an answer doesn't vote.
 
     Raises:
         ValueError: a problem has fewer than `k` tries.
@@ -186,7 +184,7 @@ def difference(
     first: Mapping[str, float],
     second: Mapping[str, float],
     *,
-    resamples: int = RESAMPLES,
+    resamples: int = 10_000,
     seed: int = 0,
 ) -> Difference:
     """Compare two methods' per-problem values, `second` minus `first`.
