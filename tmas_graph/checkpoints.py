@@ -144,10 +144,14 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
         special = all(channel in WRITES_IDX_MAP for channel, _ in writes)
         await self._store([(_WRITE.format("REPLACE" if special else "IGNORE"), rows)])
 
-    async def aclose(self) -> None:
-        """Wait until everything that was given is committed, then stop writing."""
+    async def flush(self) -> None:
+        """Wait until everything that was given so far is committed."""
         if self._flusher is not None:
             await self._flusher
+
+    async def aclose(self) -> None:
+        """Wait until everything that was given is committed, then stop writing."""
+        await self.flush()
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
         self._thread.shutdown()
         self._tidier.shutdown()
