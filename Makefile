@@ -30,6 +30,7 @@ clean: ## remove what the other targets made
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip  # older ones take minutes to resolve
 
 $(VENV)/.local: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q -e '.[local]'

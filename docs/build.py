@@ -14,8 +14,8 @@ from rich.console import Console
 
 from tmas_graph import Problem, Settings, build_graph
 from tmas_graph.cli.live import LiveView
+from tmas_graph.records import Record
 from tmas_graph.settings import PRESETS, Roles
-from tmas_graph.threads import Record
 
 ROOT = Path(__file__).parent.parent
 RUN = ROOT / "docs/images/run.json"

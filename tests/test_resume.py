@@ -17,7 +17,8 @@ from endpoints.scripted import server
 
 from tmas_graph import Problem, Settings
 from tmas_graph.models.endpoint import EndpointClient
-from tmas_graph.threads import Record, open_threads
+from tmas_graph.records import Record
+from tmas_graph.threads import open_threads
 
 KILLS = 20
 SLOW_TO_LOAD = ("langchain_openai", "chromadb", "sklearn.feature_extraction.text")

@@ -11,7 +11,7 @@ import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,14 +21,14 @@ from filelock import FileLock, Timeout
 from langchain_core.runnables import RunnableConfig
 
 from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
-from tmas_graph.errors import StorageError, ThreadBusy, ThreadChanged, ThreadError
-from tmas_graph.graph import GRAPH_VERSION, build_graph
+from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
+from tmas_graph.graph import build_graph
 from tmas_graph.memory.experience_bank import open_bank
 from tmas_graph.progress import stop_reason
-from tmas_graph.prompts import Prompts
+from tmas_graph.records import Record, made_with
 from tmas_graph.running import OnEvent, follow
 from tmas_graph.serde import STORED
-from tmas_graph.settings import ROLES, Settings, near
+from tmas_graph.settings import Settings, near
 from tmas_graph.state import Problem, Result
 
 _DATABASE = "tmas.sqlite"
@@ -38,26 +38,6 @@ CREATE TABLE IF NOT EXISTS tmas_threads (
     problem TEXT NOT NULL, settings TEXT NOT NULL, prompts TEXT NOT NULL, models TEXT NOT NULL,
     status TEXT NOT NULL, cause TEXT NOT NULL)
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What a thread was made with, and how it stands."""
-
-    id: str
-    problem: Problem
-    settings: Settings
-    """Without keys: they are never stored."""
-    prompts: Mapping[str, str]
-    """SHA-256 of each template."""
-    models: Mapping[str, str]
-    """Served model of each role."""
-    version: int
-    status: str
-    """`running`, `done` or `stopped`; one that is `running` in no process was interrupted."""
-    cause: str
-    created: str
-    updated: str
 
 
 class ThreadStore:
@@ -224,45 +204,6 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
             await store.saver.aclose()
     finally:
         await connection.close()
-
-
-def differences(record: Record, settings: Settings, models: Mapping[str, str]) -> list[str]:
-    """What changed since `record` was made that its next iterations would notice, in words."""
-    changes = []
-    if record.version != GRAPH_VERSION:
-        changes.append(f"the graph's version ({record.version} → {GRAPH_VERSION})")
-    hashes = Prompts.of(settings).hashes()
-    changed = sorted(n for n in hashes if hashes[n] != record.prompts.get(n))
-    if changed:
-        changes.append(f"the prompts {', '.join(changed)}")
-    for role in ROLES:
-        if record.models.get(role) != models.get(role):
-            changes.append(f"the {role} model ({record.models.get(role)} → {models.get(role)})")
-    more = {"iterations", "early_stop", "max_calls", "max_total_tokens", "concurrency"}
-    more |= {"early_stop_share", "early_stop_score", "early_stop_iterations", "attempts", "judge"}
-    more |= {"timeout_seconds", "memory_folder", "prompts_folder", "model", "base_url", "roles"}
-    old, new = record.settings.model_dump(), settings.model_dump()
-    changes += [f"{n} ({old[n]} → {new[n]})" for n in new if n not in more and old[n] != new[n]]
-    return changes
-
-
-def made_with(record: Record, settings: Settings, models: Mapping[str, str]) -> Record:
-    """`record` as one that goes on with these settings, models and today's prompts."""
-    hashes = Prompts.of(settings).hashes()
-    return replace(record, settings=settings, models=models, prompts=hashes, version=GRAPH_VERSION)
-
-
-def refuse_changes(record: Record, changes: list[str]) -> None:
-    """Refuse to go on with `record` where something changed.
-
-    Raises:
-        ThreadChanged: it names all `changes`.
-    """
-    if changes:
-        raise ThreadChanged(
-            f"threads: since {record.id} was made, these changed: {'; '.join(changes)}. "
-            "Undo that, start a new thread, or go on all the same with --accept-changes."
-        )
 
 
 def _config(name: str) -> RunnableConfig:

@@ -12,19 +12,13 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from tmas_graph.settings import Settings
-from tmas_graph.state import Result
-from tmas_graph.threads import Record
+from tmas_graph.cli.report import headline, spend
+from tmas_graph.records import Record
 
 _MODES = {"initial": "white", "exploit": "cyan", "explore": "magenta"}
 _BOXES = {1.0: ("■", "green"), 0.5: ("◧", "yellow"), 0.0: ("□", "red"), None: ("·", "dim")}
 _MARKS = {"initial": "○", "exploit": "●", "explore": "◆"}
 _OUTCOMES = {"truncated": "cut off", "empty": "empty", "failed": "failed"}
-STOPS = {
-    "iterations": "all iterations done",
-    "confident": "stopped early: the answer is well ahead and well verified",
-    "budget": "the budget is spent",
-}
 
 
 @dataclass(slots=True)
@@ -123,7 +117,7 @@ class PlainView(View):
             more = f"; not updated: {event['cause']}" if event.get("cause") else ""
             return f"  {kind} bank: {len(event['added'])} new {what}{more}"
         if kind == "standing":
-            return f"  leading: {_leading(event)} · {_spend(event['calls'], event['tokens'])}"
+            return f"  leading: {_leading(event)} · {spend(event['calls'], event['tokens'])}"
         return ""
 
 
@@ -159,7 +153,7 @@ class LiveView(View):
         question = " ".join(self.record.problem.question.split())
         head = Text(question[:400], style="bold", overflow="fold")
         sub = Text(headline(self.record.settings), style="dim")
-        foot = Text(f"{_spend(*self.spent())} · {self._seconds():.0f} s", style="dim")
+        foot = Text(f"{spend(*self.spent())} · {self._seconds():.0f} s", style="dim")
         gap, key = Text(), _legend()
         tables: list[RenderableType] = [gap, self._iterations(), gap, self._candidates(), gap]
         parts: list[RenderableType] = [head, sub, *tables, foot, key]
@@ -210,37 +204,6 @@ class LiveView(View):
         return table
 
 
-def headline(settings: Settings) -> str:
-    """The run's shape in a line."""
-    where = settings.base_url or f"local model {settings.local_model}"
-    model = f" · {settings.model}" if settings.model else ""
-    return (
-        f"N {settings.candidates} · M {settings.verifications} · T {settings.iterations} · "
-        f"ε {settings.epsilon:g} · {where}{model}"
-    )
-
-
-def report(console: Console, record: Record, result: Result) -> None:
-    """Print the solution, then the answer and what speaks for it."""
-    if result.solution:
-        console.print(Panel(Text(result.solution), title="solution", title_align="left"))
-    lines = [Text(_verdict(record, result), style="bold")]
-    if result.score is not None:
-        lines.append(Text(f"mean score of this solution: {result.score:.2f}"))
-    spend = _spend(result.usage.calls, result.usage.tokens)
-    lines.append(Text(f"{result.iterations} iterations · {spend} · {STOPS[result.stop]}"))
-    lines.append(Text(f"thread {record.id} · tmas show {record.id}", style="dim"))
-    console.print(Group(*lines))
-
-
-def _verdict(record: Record, result: Result) -> str:
-    if record.problem.kind == "proof":
-        return "the best proof stands above" if result.solution else "no proof came through whole"
-    if result.answer is None:
-        return "no answer: no candidate gave one; allow longer replies with --set max_tokens=…"
-    return f"answer: {result.answer}   (confidence {result.confidence:.0%})"
-
-
 def _ending(event: Any) -> str:
     if event["outcome"] in _OUTCOMES:
         cause = f" ({event['cause']})" if event["cause"] else ""
@@ -264,10 +227,6 @@ def _now(event: Any) -> str:
 def _leading(event: Any) -> str:
     score = "" if event["score"] is None else f", score {event['score']:.2f}"
     return f"{event['answer'] or '–'} ({event['share']:.0%}{score})"
-
-
-def _spend(calls: int, tokens: int) -> str:
-    return f"{calls:,} calls, {tokens:,} tokens"
 
 
 def _boxes(scores: list[float | None]) -> Text:

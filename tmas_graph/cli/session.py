@@ -11,24 +11,19 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from tmas_graph.cli.live import LiveView, PlainView, View, report
+from tmas_graph.cli.live import LiveView, PlainView, View
 from tmas_graph.cli.models import progress_bar
+from tmas_graph.cli.report import report
 from tmas_graph.configuration import flat, nested
 from tmas_graph.errors import TmasError
 from tmas_graph.evaluation.grading import Graded, graded, judge_of
 from tmas_graph.models import local, pool
 from tmas_graph.prompts import Prompts
+from tmas_graph.records import Record, differences, made_with, refuse_changes
 from tmas_graph.running import run_blocking
 from tmas_graph.settings import ALL_ROLES, Settings
 from tmas_graph.state import Problem, Result
-from tmas_graph.threads import (
-    Record,
-    ThreadStore,
-    differences,
-    made_with,
-    open_threads,
-    refuse_changes,
-)
+from tmas_graph.threads import ThreadStore, open_threads
 
 DEMONSTRATION = (
     "This local model is a demonstration: it shows every step of the method, and its answers "

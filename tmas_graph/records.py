@@ -1,0 +1,86 @@
+"""What a thread was made with, and what has changed since."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tmas_graph.errors import ThreadChanged
+from tmas_graph.graph import GRAPH_VERSION
+from tmas_graph.prompts import Prompts
+from tmas_graph.settings import ROLES, Settings
+from tmas_graph.state import Problem
+
+_FREE = {
+    "iterations",
+    "early_stop",
+    "early_stop_share",
+    "early_stop_score",
+    "early_stop_iterations",
+    "max_calls",
+    "max_total_tokens",
+    "concurrency",
+    "attempts",
+    "timeout_seconds",
+    "judge",
+    "memory_folder",
+    "prompts_folder",
+    "base_url",
+    "model",
+    "roles",
+}
+"""Settings that may differ on a resume; what prompts and models became is compared itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a thread was made with, and how it stands."""
+
+    id: str
+    problem: Problem
+    settings: Settings
+    """Without keys: they are never stored."""
+    prompts: Mapping[str, str]
+    """SHA-256 of each template."""
+    models: Mapping[str, str]
+    """Served model of each role."""
+    version: int
+    status: str
+    """`running`, `done` or `stopped`; one that is `running` in no process was interrupted."""
+    cause: str
+    created: str
+    updated: str
+
+
+def differences(record: Record, settings: Settings, models: Mapping[str, str]) -> list[str]:
+    """What changed since `record` was made that its next iterations would notice, in words."""
+    changes = []
+    if record.version != GRAPH_VERSION:
+        changes.append(f"the graph's version ({record.version} → {GRAPH_VERSION})")
+    hashes = Prompts.of(settings).hashes()
+    changed = sorted(n for n in hashes if hashes[n] != record.prompts.get(n))
+    if changed:
+        changes.append(f"the prompts {', '.join(changed)}")
+    for role in ROLES:
+        if record.models.get(role) != models.get(role):
+            changes.append(f"the {role} model ({record.models.get(role)} → {models.get(role)})")
+    old, new = record.settings.model_dump(), settings.model_dump()
+    changes += [f"{n} ({old[n]} → {new[n]})" for n in new if n not in _FREE and old[n] != new[n]]
+    return changes
+
+
+def made_with(record: Record, settings: Settings, models: Mapping[str, str]) -> Record:
+    """`record` as one that goes on with these settings, models and today's prompts."""
+    hashes = Prompts.of(settings).hashes()
+    return replace(record, settings=settings, models=models, prompts=hashes, version=GRAPH_VERSION)
+
+
+def refuse_changes(record: Record, changes: list[str]) -> None:
+    """Refuse to go on with `record` where something changed.
+
+    Raises:
+        ThreadChanged: it names all `changes`.
+    """
+    if changes:
+        raise ThreadChanged(
+            f"threads: since {record.id} was made, these changed: {'; '.join(changes)}. "
+            "Undo that, start a new thread, or go on all the same with --accept-changes."
+        )
