@@ -132,7 +132,9 @@ async def test_the_only_model_that_is_served_is_used() -> None:
 @pytest.mark.parametrize("by_call", [True, False])
 async def test_with_several_models_one_must_be_set(by_call: bool) -> None:
     async with server(models=("one", "two")) as scripted, client(scripted) as model:
-        with pytest.raises(RequestRefused, match=r"no model is set, and it serves one, two\. Set"):
+        with pytest.raises(
+            RequestRefused, match=r"no model is set, and it serves one, two\. Give one with --model"
+        ):
             await (model(ASK) if by_call else model.check())
 
 

@@ -18,6 +18,7 @@ from tmas_graph.records import Record
 _MODES = {"initial": "white", "exploit": "cyan", "explore": "magenta"}
 _BOXES = {1.0: ("■", "green"), 0.5: ("◧", "yellow"), 0.0: ("□", "red"), None: ("·", "dim")}
 _MARKS = {"initial": "○", "exploit": "●", "explore": "◆"}
+_LONGEST_ANSWER = 30
 _OUTCOMES = {"truncated": "cut off", "empty": "empty", "failed": "failed"}
 
 
@@ -171,7 +172,7 @@ class LiveView(View):
             "share",
         ):
             table.add_column(column, header_style="dim", overflow="ellipsis", no_wrap=True)
-        for t, seen in sorted(self.iterations.items()):
+        for t, seen in sorted(self.iterations.items())[-self._rows() :]:
             standing = seen.standing or {}
             table.add_row(
                 str(t),
@@ -179,10 +180,15 @@ class LiveView(View):
                 _mean(seen),
                 _plus(seen.learned),
                 _plus(seen.strategies),
-                Text(str(standing.get("answer") or ("…" if not standing else "–"))),
+                Text(_short(standing.get("answer")) or ("–" if standing else "…")),
                 f"{standing['share']:.0%}" if standing else "",
             )
         return table
+
+    def _rows(self) -> int:
+        """How many iterations there is room for; the candidates of the last one come first."""
+        candidates = len(self.iterations[max(self.iterations)].modes) if self.iterations else 0
+        return max(2, self._live.console.height - candidates - 11)
 
     def _candidates(self) -> Table:
         table = Table(box=None, padding=(0, 2, 0, 0))
@@ -199,7 +205,7 @@ class LiveView(View):
                 Text(mode, style=_MODES.get(mode, "")),
                 Text(_now(event), style="dim"),
                 _boxes(event["scores"] if event else []),
-                Text(str(event["answer"] or "") if event else ""),
+                Text(_short(event["answer"]) if event else ""),
             )
         return table
 
@@ -208,7 +214,7 @@ def _ending(event: Any) -> str:
     if event["outcome"] in _OUTCOMES:
         cause = f" ({event['cause']})" if event["cause"] else ""
         return _OUTCOMES[event["outcome"]] + cause
-    answer = f", answer {event['answer']}" if event["answer"] else ""
+    answer = f", answer {_short(event['answer'])}" if event["answer"] else ""
     return f"checks {_boxes(event['scores']).plain or '–'}{answer}"
 
 
@@ -226,7 +232,13 @@ def _now(event: Any) -> str:
 
 def _leading(event: Any) -> str:
     score = "" if event["score"] is None else f", score {event['score']:.2f}"
-    return f"{event['answer'] or '–'} ({event['share']:.0%}{score})"
+    return f"{_short(event['answer']) or '–'} ({event['share']:.0%}{score})"
+
+
+def _short(answer: str | None) -> str:
+    # A long answer would take the room of the other columns.
+    text = " ".join((answer or "").split())
+    return text if len(text) <= _LONGEST_ANSWER else text[: _LONGEST_ANSWER - 1] + "…"
 
 
 def _boxes(scores: list[float | None]) -> Text:

@@ -10,7 +10,7 @@ Home = Annotated[
     Path | None,
     typer.Option(
         "--home",
-        help="State folder [env: TMAS_HOME; default: the user's].",
+        help="State folder; default: TMAS_HOME, else a folder of the user's.",
         rich_help_panel="Where",
     ),
 ]
@@ -38,17 +38,24 @@ LocalModel = Annotated[
     ),
 ]
 Candidates = Annotated[
-    int | None, typer.Option("-N", "--candidates", help="Per iteration.", rich_help_panel="Method")
+    int | None,
+    typer.Option(
+        "-N", "--candidates", help="N: candidates per iteration.", rich_help_panel="Method"
+    ),
 ]
 Verifications = Annotated[
     int | None,
-    typer.Option("-M", "--verifications", help="Per candidate.", rich_help_panel="Method"),
+    typer.Option(
+        "-M", "--verifications", help="M: checks per candidate.", rich_help_panel="Method"
+    ),
 ]
 Iterations = Annotated[
-    int | None, typer.Option("-T", "--iterations", help="At most.", rich_help_panel="Method")
+    int | None,
+    typer.Option("-T", "--iterations", help="T: iterations at most.", rich_help_panel="Method"),
 ]
 Epsilon = Annotated[
-    float | None, typer.Option(help="Share of candidates that explore.", rich_help_panel="Method")
+    float | None,
+    typer.Option(help="ε: share of candidates that explore.", rich_help_panel="Method"),
 ]
 Seed = Annotated[int | None, typer.Option(help="Seeds all draws.", rich_help_panel="Method")]
 MaxCalls = Annotated[

@@ -218,7 +218,8 @@ class EndpointClient:
                 404,
             )
         raise RequestRefused(
-            f"{self.base_url}: no model is set, and it serves {', '.join(names)}. Set model.", 404
+            f"{self.base_url}: no model is set, and it serves {', '.join(names)}. Give one with --model or TMAS_MODEL.",
+            404,
         )
 
     def _malformed(self, what: str) -> RequestRefused:
