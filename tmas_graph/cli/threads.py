@@ -60,15 +60,14 @@ def _print(rows: list[dict[str, Any]], folder: Any) -> None:
     if not rows:
         Console().print(f"No threads in {folder}. `tmas solve` makes one.")
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column, least, most in (("thread", 20, 24), ("status", 11, 11), ("t", 2, 4)):
-        table.add_column(column, no_wrap=True, min_width=least, max_width=most)
-    table.add_column("answer", no_wrap=True, overflow="ellipsis", min_width=6, max_width=20)
-    table.add_column("question", no_wrap=True, overflow="ellipsis", min_width=10)
+    console, table = Console(), Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("thread", "status", "t", "answer", "question"):
+        table.add_column(column, no_wrap=True)
     for row in rows:
-        cells = [row["thread"], row["status"], str(row["iterations"]), row["answer"] or "–"]
-        table.add_row(*(Text(cell) for cell in [*cells, " ".join(row["question"].split())]))
-    Console().print(table)
-    Console().print(
-        "tmas show THREAD tells what happened; tmas resume THREAD goes on.", style="dim"
-    )
+        answer, question = (" ".join((row[k] or "–").split()) for k in ("answer", "question"))
+        cells = [row["thread"], row["status"], str(row["iterations"]), Text(answer), Text(question)]
+        cells[3].truncate(20, overflow="ellipsis")
+        cells[4].truncate(max(10, console.width - 66), overflow="ellipsis")
+        table.add_row(*cells)
+    console.print(table)
+    console.print("tmas show THREAD tells what happened; tmas resume THREAD goes on.", style="dim")

@@ -218,7 +218,8 @@ class EndpointClient:
                 404,
             )
         raise RequestRefused(
-            f"{self.base_url}: no model is set, and it serves {', '.join(names)}. Give one with --model or TMAS_MODEL.",
+            f"{self.base_url}: no model is set, and it serves {', '.join(names)}. "
+            "Give one with --model or TMAS_MODEL.",
             404,
         )
 
