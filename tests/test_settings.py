@@ -43,6 +43,8 @@ def test_every_preset_runs_and_takes_changes(name: str) -> None:
         ({"base_url": "http://[x"}, "base_url: "),
         ({"base_url": "http://x:99999/v1"}, "base_url: port out of range"),
         ({"base_url": ""}, "base_url: it is no URL"),
+        ({"base_url": "http://x/v\x01"}, "base_url: it has a space or a character that can't be"),
+        ({"base_url": "http://u:pw@x/v1"}, "base_url: it has a user or password in it, which"),
         ({"roles": {"summary": {"base_url": "x"}}}, "roles.summary.base_url: it is no URL"),
     ],
 )
@@ -153,3 +155,9 @@ def test_settings_survive_json() -> None:
 def test_settings_are_frozen() -> None:
     with pytest.raises(ValueError, match="frozen"):
         Settings().candidates = 3  # type: ignore[misc]
+
+
+def test_a_password_in_a_url_is_not_repeated() -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.checked({"base_url": "http://u:hidden@x/v1"})
+    assert "hidden" not in str(caught.value)

@@ -28,6 +28,10 @@ def _url(text: str) -> str:
     parts = urlsplit(text)  # with a ValueError that says what is wrong, as `port` has
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
         raise ValueError("it is no URL like http://127.0.0.1:8000/v1")
+    if not text.isprintable() or " " in text:
+        raise ValueError("it has a space or a character that can't be printed in it")
+    if parts.username or parts.password:
+        raise ValueError("it has a user or password in it, which would be stored; use api_key")
     return text
 
 
@@ -294,4 +298,6 @@ def _seen(error: ValidationError, path: list[str]) -> str:
     if "api_key" in path:
         return ""
     value = error.errors(include_url=False)[0].get("input")
+    if path[-1:] == ["base_url"] and "@" in str(value):
+        return ""  # it holds a password
     return f", but {value!r} was given" if isinstance(value, str | int | float | bool) else ""
