@@ -239,7 +239,10 @@ async def test_when_all_fail_the_run_stops_with_the_cause_and_resumes(agent):
 
 
 async def test_a_bank_agent_that_gets_no_reply_stops_the_run_and_a_resume_repeats_it_alone():
-    async with endpoint(fail=lambda r: 503 if r.agent == "guideline" else None) as at:
+    # It fails last: a call that is in flight when its sibling fails is cancelled, not finished.
+    slow = {"fail": lambda r: 503 if r.agent == "guideline" else None}
+    slow["latency"] = lambda r: 0.7 if r.agent == "guideline" else 0.0
+    async with endpoint(**slow) as at:
         given = settings(at, iterations=1)
         graph = build_graph(InMemorySaver())
         with pytest.raises(EndpointDown, match="HTTP 503"):
