@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from tmas_graph import progress
 from tmas_graph.settings import Settings
-from tmas_graph.state import Attempt, Problem, Rollout, Usage, Verification
+from tmas_graph.state import (
+    Attempt,
+    Problem,
+    Rollout,
+    Verification,
+)
+from tmas_graph.usage import Usage
 
 PROBLEM = Problem("Q", id="p")
 shares = st.sampled_from([0.0, 0.1, 0.2, 0.25, 1 / 3, 0.34, 0.5, 0.7, 0.9, 1.0])

@@ -21,7 +21,11 @@ from tmas_graph import Problem, Result, Rollout, Settings, build_graph
 from tmas_graph.models import pool
 from tmas_graph.progress import attempts
 from tmas_graph.serde import restoring
-from tmas_graph.state import Strategy, Usage, Verification
+from tmas_graph.state import (
+    Strategy,
+    Verification,
+)
+from tmas_graph.usage import Usage
 
 CONFIG: Any = {"configurable": {"thread_id": "one"}}
 

@@ -1,7 +1,8 @@
 import pytest
 
+from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import SettingsError
-from tmas_graph.settings import ALL_ROLES, PRESETS, ROLES, Endpoint, Override, Roles, Settings
+from tmas_graph.settings import ALL_ROLES, PRESETS, ROLES, Override, Roles, Settings
 
 A, B = "http://a.example/v1", "http://b.example/v1"
 KEY = "s3cret"

@@ -8,13 +8,13 @@ from tmas_graph.errors import ProblemError
 from tmas_graph.state import (
     Problem,
     Rollout,
-    Usage,
     Verification,
     as_problem,
     digest,
     latest,
     mean_score,
 )
+from tmas_graph.usage import Usage
 
 outcomes = st.sampled_from(["open", "finished", "truncated", "empty", "failed"])
 rollouts = st.lists(

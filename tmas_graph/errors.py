@@ -7,6 +7,7 @@ TmasError
 ├─ CallError (ConnectionError)         a model call gave no reply
 │  ├─ EndpointDown                     nothing answers, or it keeps failing: trying later may help
 │  └─ RequestRefused                   the endpoint says no: the same request fails again
+├─ BudgetSpent (RuntimeError)          a budget doesn't allow another call
 ├─ AllCandidatesFailed (RuntimeError)  no candidate of an iteration came through
 ├─ ThreadError (LookupError)           no such thread, or it can't go on
 │  ├─ ThreadBusy                       another process works on it
@@ -16,6 +17,8 @@ TmasError
 
 Every message reads `where: what is wrong, with the value seen. What to do.`
 """
+
+from tmas_graph.usage import Usage
 
 
 class TmasError(Exception):
@@ -37,13 +40,8 @@ class PromptError(TmasError, ValueError):
 class CallError(TmasError, ConnectionError):
     """A model call gave no reply."""
 
-
-class EndpointDown(CallError):
-    """Nothing answers at the endpoint, or it keeps failing; trying later may help."""
-
-
-class RequestRefused(CallError):
-    """The endpoint refused the request; sent again unchanged it would be refused again."""
+    usage = Usage()
+    """What its attempts have cost all the same."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
         """Keep the HTTP `status`, where there was one."""
@@ -53,6 +51,18 @@ class RequestRefused(CallError):
     def __str__(self) -> str:
         """Give the message alone."""
         return str(self.args[0])
+
+
+class EndpointDown(CallError):
+    """Nothing answers at the endpoint, or it keeps failing; trying later may help."""
+
+
+class RequestRefused(CallError):
+    """The endpoint refused the request; sent again unchanged it would be refused again."""
+
+
+class BudgetSpent(TmasError, RuntimeError):
+    """A budget doesn't allow another call; what is finished is kept."""
 
 
 class AllCandidatesFailed(TmasError, RuntimeError):

@@ -40,10 +40,10 @@ from tmas_graph.state import (
     Stop,
     Strategy,
     Unstored,
-    Usage,
     as_problem,
     latest,
 )
+from tmas_graph.usage import Usage
 
 GRAPH_VERSION = 1
 """Changes when threads of older versions can't be resumed: nodes or state were renamed."""

@@ -18,9 +18,9 @@ from tmas_graph.state import (
     Result,
     Rollout,
     Stop,
-    Usage,
     digest,
 )
+from tmas_graph.usage import Usage
 
 State = Mapping[str, Any]
 """The graph's state, read only; graph.py says what each channel holds."""

@@ -2,8 +2,8 @@
 
 import re
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Self, TypedDict
@@ -41,6 +41,17 @@ class Message(TypedDict):
 
     role: str
     content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Messages, and how to say less where they don't fit into a model's context."""
+
+    messages: list[Message]
+    cut: Mapping[str, int] = field(default_factory=dict)
+    """What was left out already, for example {"solutions": 3}."""
+    smaller: "Callable[[int], Prompt | None]" = lambda tokens: None
+    """Gives a prompt that is about so many tokens shorter, or as short as it can be; or None."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,14 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Checkpointer
 
-from tmas_graph.state import Problem, Result, Rollout, Strategy, Usage, Verification
+from tmas_graph.state import (
+    Problem,
+    Result,
+    Rollout,
+    Strategy,
+    Verification,
+)
+from tmas_graph.usage import Usage
 
 STORED = (Problem, Result, Rollout, Strategy, Usage, Verification)
 _NAMES = [(kind.__module__, kind.__name__) for kind in STORED]

@@ -1,14 +1,12 @@
 """Every knob with the default that runs, the presets, and which endpoint serves which role."""
 
 import difflib
-import json
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self, get_args
-from urllib.parse import urlsplit
+from typing import Any, Literal, Self, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import BaseModel, Field, ValidationError
 
+from tmas_graph.endpoint_settings import Endpoint, Frozen, Override
 from tmas_graph.errors import SettingsError
 
 Role = Literal["solution", "verification", "summary", "experience", "guideline"]
@@ -20,95 +18,7 @@ ALL_ROLES: tuple[AnyRole, ...] = (*ROLES, "judge")
 """With the judge, which is asked only if `judge` is on."""
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
-
-
-def _url(text: str) -> str:
-    parts = urlsplit(text)  # with a ValueError that says what is wrong, as `port` has
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
-        raise ValueError("it is no URL like http://127.0.0.1:8000/v1")
-    if not text.isprintable() or " " in text:
-        raise ValueError("it has a space or a character that can't be printed in it")
-    if parts.username or parts.password:
-        raise ValueError("it has a user or password in it, which would be stored; use api_key")
-    return text
-
-
-Url = Annotated[str, AfterValidator(_url)]
-
-
-class Endpoint(_Frozen):
-    """Where a model is, and how it is sampled."""
-
-    base_url: Url | None = None
-    """OpenAI-compatible server, for example http://127.0.0.1:8000/v1; none: a small local model."""
-    model: str | None = None
-    """Name of the served model; none: the only one that the server lists."""
-    api_key: SkipJsonSchema[SecretStr | None] = Field(None, exclude=True)
-    """Never printed, logged or stored, and in no form; set TMAS_API_KEY in the environment."""
-    local_model: str = "smollm2-135m"
-    """Without base_url: a local model's name, a GGUF file, or a Hugging Face GGUF id."""
-    temperature: float = Field(0.6, ge=0, le=5)
-    """0 is greedy."""
-    top_p: float = Field(0.95, gt=0, le=1)
-    """Nucleus sampling."""
-    max_tokens: int | None = Field(None, ge=1)
-    """Most tokens of one reply, thinking included; none: the server's own limit."""
-    send_seed: bool = True
-    """Send a seed with every call, so that draws are independent and can be repeated."""
-    multiple_replies: bool = True
-    """Ask for several replies in one request (`n`); what is missing is asked for one by one."""
-    extra_body: dict[str, Any] = Field(default_factory=dict)
-    """Server-specific fields of the request, for example {"top_k": 20}."""
-    timeout_seconds: float = Field(1800, gt=0)
-    """Longest time for one request."""
-    attempts: int = Field(4, ge=1, le=100)
-    """Tries of one call when the endpoint is busy or the connection breaks."""
-    concurrency: int = Field(64, ge=1, le=100_000)
-    """Calls in flight at this endpoint, over all problems of the process."""
-
-    def key(self) -> str:
-        """The secret itself; never stored or shown."""
-        return self.api_key.get_secret_value() if self.api_key else ""
-
-    def identity(self) -> tuple[str, str]:
-        """Equal for endpoints that can share a client; for use as a key of a mapping."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True), self.key()
-
-
-class Override(_Frozen):
-    """What one role does differently; a field that isn't set is as for all roles."""
-
-    base_url: Url | None = None
-    """OpenAI-compatible server of this role."""
-    model: str | None = None
-    """Name of the served model."""
-    api_key: SkipJsonSchema[SecretStr | None] = Field(None, exclude=True)
-    """Never printed, logged or stored."""
-    local_model: str | None = None
-    """Without base_url: a local model's name, a GGUF file, or a Hugging Face GGUF id."""
-    temperature: float | None = Field(None, ge=0, le=5)
-    """0 is greedy."""
-    top_p: float | None = Field(None, gt=0, le=1)
-    """Nucleus sampling."""
-    max_tokens: int | None = Field(None, ge=1)
-    """Most tokens of one reply, thinking included."""
-    send_seed: bool | None = None
-    """Send a seed with every call."""
-    multiple_replies: bool | None = None
-    """Ask for several replies in one request."""
-    extra_body: dict[str, Any] | None = None
-    """Server-specific fields of the request; replaces those for all roles."""
-    timeout_seconds: float | None = Field(None, gt=0)
-    """Longest time for one request."""
-    attempts: int | None = Field(None, ge=1, le=100)
-    """Tries of one call."""
-    concurrency: int | None = Field(None, ge=1, le=100_000)
-    """Calls in flight at this endpoint."""
-
-
-class Roles(_Frozen):
+class Roles(Frozen):
     """What single agents do differently from the rest."""
 
     solution: Override = Override()
@@ -149,9 +59,13 @@ class Settings(Endpoint):
     early_stop_iterations: int = Field(2, ge=1)
     """Early stop: for how many iterations in a row."""
     max_calls: int | None = Field(None, ge=1)
-    """Budget of requests per problem; checked before each iteration."""
+    """Budget of requests per problem, failed ones included; checked before each call."""
     max_total_tokens: int | None = Field(None, ge=1)
-    """Budget of tokens per problem, prompts included; checked before each iteration."""
+    """Budget of tokens per problem, prompts included; checked before each call."""
+    max_cost: float | None = Field(None, gt=0)
+    """Budget of money per problem, in the currency of `prices`; checked before each call."""
+    max_seconds: float | None = Field(None, gt=0)
+    """Budget of time per problem; calls in flight when it is over are given up."""
     rollouts_tokens: int = Field(24_000, ge=100)
     """Most tokens of earlier rollouts in one prompt; the worst solutions are left out first."""
     experience_tokens: int = Field(4_000, ge=50)

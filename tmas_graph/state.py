@@ -12,10 +12,13 @@ from typing import Literal, get_args
 from typing_extensions import TypedDict
 
 from tmas_graph.errors import ProblemError
+from tmas_graph.usage import Usage
 
 Mode = Literal["initial", "exploit", "explore"]
 Kind = Literal["answer", "proof"]
-Outcome = Literal["open", "finished", "truncated", "empty", "failed"]
+Outcome = Literal[
+    "open", "finished", "truncated", "empty", "refused", "filtered", "failed", "halted"
+]
 Stop = Literal["iterations", "confident", "budget"]
 
 
@@ -37,32 +40,6 @@ class Problem:
             raise ProblemError(f'problem: kind is {self.kind!r}. Use "answer" or "proof".')
         if not self.id:
             object.__setattr__(self, "id", "q-" + digest(self.kind, self.question)[:12])
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What was spent: requests sent, and tokens as the endpoint counted them."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    """Thinking included."""
-    reasoning_tokens: int = 0
-    """The part of the completion that was thinking, where the endpoint says so."""
-
-    def __add__(self, other: "Usage") -> "Usage":
-        """Sum, field by field."""
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-        )
-
-    @property
-    def tokens(self) -> int:
-        """Prompt and completion together."""
-        return self.prompt_tokens + self.completion_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +66,11 @@ class Rollout:
     verifications: tuple[Verification, ...] = ()
     summary: str = ""
     outcome: Outcome = "open"
-    """`truncated` and `empty` replies are no solutions; `failed`: an endpoint gave no reply."""
+    """`truncated`, `empty`, `refused` (by the model) and `filtered` replies are no solutions.
+
+    `failed`: an endpoint gave no reply; `halted`: the budget was spent before it came through.
+    Both go on when the run is resumed.
+    """
     cause: str = ""
     """Why it failed, for people."""
     usage: Usage = field(default=Usage())

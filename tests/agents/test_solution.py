@@ -3,7 +3,12 @@ import pytest
 from tmas_graph.agents.solution import shown, written
 from tmas_graph.models.replies import Reply
 from tmas_graph.prompts import estimate_tokens
-from tmas_graph.state import Problem, Rollout, Usage, Verification
+from tmas_graph.state import (
+    Problem,
+    Rollout,
+    Verification,
+)
+from tmas_graph.usage import Usage
 
 ANSWER, PROOF = Problem("What is 6·7?"), Problem("Show it.", kind="proof")
 BEGUN = Rollout(2, 3, "exploit", usage=Usage(1, 10, 20, 5))

@@ -8,13 +8,13 @@ from endpoints.scripted import server
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
+from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import EndpointDown, RequestRefused
 from tmas_graph.models import endpoint as module
 from tmas_graph.models import pool
 from tmas_graph.models.checkpointed import SEED_SPACING, checkpointed, seed_of
 from tmas_graph.models.replies import Model, Reply, total
 from tmas_graph.prompts import Message
-from tmas_graph.settings import Endpoint
 
 ASK: list[Message] = [{"role": "user", "content": "Check it"}]
 _T = TypeVar("_T")

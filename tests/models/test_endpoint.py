@@ -9,12 +9,12 @@ import pytest
 from endpoints.protocol import Failure, Request, ScriptedReply
 from endpoints.scripted import ScriptedServer, server
 
+from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import CallError, EndpointDown, RequestRefused
 from tmas_graph.models import endpoint as module
 from tmas_graph.models.endpoint import EndpointClient
 from tmas_graph.prompts import Message
-from tmas_graph.settings import Endpoint
-from tmas_graph.state import Usage
+from tmas_graph.usage import Usage
 
 pytestmark = pytest.mark.anyio
 ASK: list[Message] = [{"role": "user", "content": "What is 6·7?"}]

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tmas_graph.models.replies import Reply, split_thinking, total
-from tmas_graph.state import Usage
+from tmas_graph.usage import Usage
 
 
 @pytest.mark.parametrize(

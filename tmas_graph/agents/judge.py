@@ -11,7 +11,7 @@ from typing import Literal
 from tmas_graph.answers.extract import last_box
 from tmas_graph.models.replies import Model, Reply
 from tmas_graph.prompts import Prompts
-from tmas_graph.state import Usage
+from tmas_graph.usage import Usage
 
 Opinion = Literal["correct", "incorrect", "unreadable"]
 LONGEST_ANSWER = 4_000

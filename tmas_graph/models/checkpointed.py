@@ -6,12 +6,15 @@ from typing import Any
 
 from langgraph.func import task
 
+from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import CallError, RequestRefused
 from tmas_graph.models import pool
 from tmas_graph.models.replies import Model, Reply
 from tmas_graph.prompts import Message
-from tmas_graph.settings import Endpoint
-from tmas_graph.state import Usage, digest
+from tmas_graph.state import (
+    digest,
+)
+from tmas_graph.usage import Usage
 
 SEED_SPACING = 1024
 """Base seeds are multiples of this: reply j of a request draws with base + j, as in vLLM."""

@@ -13,11 +13,12 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
+from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import CallError, EndpointDown, RequestRefused
 from tmas_graph.models.replies import Reply, split_thinking
 from tmas_graph.prompts import Message
-from tmas_graph.settings import Endpoint, near
-from tmas_graph.state import Usage
+from tmas_graph.settings import near
+from tmas_graph.usage import Usage
 
 log = logging.getLogger(__name__)
 _BUSY = {408, 409, 429}

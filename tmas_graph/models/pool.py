@@ -3,8 +3,9 @@
 import asyncio
 from weakref import WeakKeyDictionary
 
+from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.models.endpoint import EndpointClient
-from tmas_graph.settings import Endpoint, Settings
+from tmas_graph.settings import Settings
 
 # Per loop: a client that is used from another event loop than its own breaks.
 _Clients = dict[tuple[str, str], EndpointClient]

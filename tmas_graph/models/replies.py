@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
-from tmas_graph.prompts import Message
-from tmas_graph.state import Usage
+from tmas_graph.prompts import Prompt
+from tmas_graph.usage import Usage
 
+Ending = Literal["whole", "truncated", "empty", "refused", "filtered"]
+"""`truncated` replies lack their end; `refused`: the model declined; `filtered`: a filter did."""
 _CUT = frozenset({"length", "content_filter", "abort"})
 """Reasons to finish that leave a text without its end."""
 
@@ -19,7 +21,20 @@ class Reply:
     thinking: str = ""
     finish_reason: str = "stop"
     usage: Usage = field(default=Usage())
-    """Of the whole request, on its first reply; the other replies of a request have none."""
+    """Of the whole call, on its first reply; the other replies of a call have none."""
+    refusal: str = ""
+    """What the model said in place of an answer that it declined to give."""
+
+    @property
+    def ending(self) -> Ending:
+        """How it ended; only a `whole` one may be shown to other agents."""
+        if self.finish_reason == "content_filter":
+            return "filtered"
+        if self.cut:
+            return "truncated"
+        if self.refusal:
+            return "refused"
+        return "whole" if self.text.strip() else "empty"
 
     @property
     def cut(self) -> bool:
@@ -29,7 +44,7 @@ class Reply:
     @property
     def whole(self) -> bool:
         """Whether it came to its end and says something."""
-        return not self.cut and bool(self.text.strip())
+        return self.ending == "whole"
 
     @property
     def lines(self) -> list[str]:
@@ -41,11 +56,12 @@ class Reply:
 class Model(Protocol):
     """Anything that answers messages: an endpoint, a checkpointed endpoint, a script in a test."""
 
-    async def __call__(self, messages: list[Message], *, n: int = 1) -> list[Reply]:
+    async def __call__(self, prompt: Prompt, *, n: int = 1) -> list[Reply]:
         """Return up to `n` independent replies; fewer if the endpoint gave fewer, never none.
 
         Raises:
             CallError: no reply came.
+            BudgetSpent: a budget doesn't allow the call.
         """
         ...
 

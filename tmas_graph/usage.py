@@ -1,0 +1,32 @@
+"""What model calls cost."""
+
+from dataclasses import astuple, dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was spent: requests sent, and tokens as the endpoint counted them."""
+
+    calls: int = 0
+    """Requests sent, those that failed included."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    """Thinking included."""
+    reasoning_tokens: int = 0
+    """The part of the completion that was thinking, where the endpoint says so."""
+    cached_tokens: int = 0
+    """The part of the prompt that the endpoint had in its cache, where it says so."""
+    estimated_tokens: int = 0
+    """The part of prompt and completion that no endpoint counted: of broken requests, say."""
+    cost: float = 0.0
+    """Money, by the price table of the settings; 0 without prices."""
+
+    def __add__(self, other: "Usage") -> "Usage":
+        """Sum, field by field."""
+        pairs = zip(astuple(self), astuple(other), strict=True)
+        return Usage(*(mine + theirs for mine, theirs in pairs))
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion together."""
+        return self.prompt_tokens + self.completion_tokens
