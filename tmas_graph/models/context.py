@@ -1,0 +1,164 @@
+"""How much fits into a model's context, and prompts that are fitted into it.
+
+A prompt that surely fits isn't counted: no text has more tokens than bytes. Others are counted by
+the server, else by a Hugging Face tokenizer, else from the bytes per token measured so far.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tmas_graph.errors import CallError, SettingsError
+from tmas_graph.models.faults import Fault
+from tmas_graph.models.served import Card, Server
+from tmas_graph.prompts import Message, Prompt
+
+_PER_MESSAGE = 12
+"""Tokens that a chat template adds to a message, at most or nearly."""
+_BYTES_PER_TOKEN = 3.0
+"""Before anything is measured: rather too few than too many."""
+_MARGIN = 1.15
+_SHRINK = 0.85
+"""What the server refuses as too long is tried again with so much of its length."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A prompt that fits, as far as anyone can tell."""
+
+    prompt: Prompt
+    tokens: int
+    """Of the prompt; counted or estimated."""
+    max_tokens: int | None
+    """Of a reply; None leaves it to the server."""
+
+
+class Window:
+    """The context of one served model."""
+
+    def __init__(self, server: Server, *, limit: int | None, tokenizer: str | None) -> None:
+        """Know what the settings say: `limit` tokens at most, a `tokenizer` by name or path."""
+        self.length = limit
+        """Most tokens of prompt and reply; None while nobody knows."""
+        self._server = server
+        self._tokenizer = tokenizer
+        self._dialects = [self._as_vllm, self._as_llama_cpp]
+        self._bytes = self._tokens = 0
+
+    async def ask(self, card: Card | None) -> None:
+        """Take the length from the server, where it says one that is shorter than what is set."""
+        said = card.length if card else None
+        if said is None:
+            said = await self._server.slot_length()
+        self.length = min((n for n in (said, self.length) if n), default=None)
+
+    def learn(self, messages: Sequence[Message], tokens: int) -> None:
+        """Measure how many bytes a token has, from a prompt whose tokens a server counted."""
+        if tokens > 0:
+            self._bytes += _bytes(messages)
+            self._tokens += tokens
+
+    def estimate(self, size: int) -> int:
+        """About how many tokens `size` bytes of text are."""
+        each = self._bytes / self._tokens if self._tokens else _BYTES_PER_TOKEN
+        return int(size / max(1.0, each)) + 1
+
+    def estimate_prompt(self, messages: Sequence[Message]) -> int:
+        """About how many tokens a prompt has."""
+        return self.estimate(_bytes(messages)) + _PER_MESSAGE * len(messages)
+
+    async def fit(
+        self, prompt: Prompt, wanted: int | None, *, model: str, limit: int | None
+    ) -> Fitted:
+        """Make `prompt` and a reply of up to `wanted` tokens fit into `limit` tokens.
+
+        The reply gives way first, down to a quarter of the context; then the prompt says less.
+
+        Raises:
+            Fault: what can't be left out is too long.
+        """
+        if limit is None:
+            return Fitted(prompt, self.estimate_prompt(prompt.messages), wanted)
+        least = min(wanted or limit, limit // 4)
+        while True:
+            enough = limit - max(wanted or 0, least)
+            tokens = await self._at_most(prompt.messages, enough, model)
+            room = limit - tokens
+            shorter = prompt.smaller(least - room) if room < least else None
+            if shorter is None:
+                break
+            prompt = shorter
+        if room < 1:
+            raise Fault("context", f"about {tokens} tokens of prompt for {limit} of context")
+        return Fitted(prompt, tokens, wanted and min(wanted, room))
+
+    def tightened(self, fitted: Fitted, limit: int | None) -> int:
+        """The limit to try after the server refused `fitted` as too long."""
+        size = fitted.tokens + (fitted.max_tokens or 0)
+        return int(min(size, limit or size) * _SHRINK)
+
+    async def _at_most(self, messages: Sequence[Message], enough: int, model: str) -> int:
+        """The tokens of a prompt; a bound that is surely or very likely no less, if within."""
+        surely = _bytes(messages) + _PER_MESSAGE * len(messages)
+        if surely <= enough:
+            return surely
+        likely = int(self.estimate_prompt(messages) * _MARGIN)
+        if self._tokens and likely * _MARGIN <= enough:
+            return likely
+        counted = await self._count(messages, model)
+        return likely if counted is None else counted
+
+    async def _count(self, messages: Sequence[Message], model: str) -> int | None:
+        for dialect in list(self._dialects):
+            try:
+                counted = await dialect(messages, model)
+            except (Fault, CallError):
+                break  # it has one that doesn't work now
+            if counted:
+                self._dialects = [dialect]
+                return counted
+            self._dialects.remove(dialect)
+        if self._tokenizer is None:
+            return None
+        text = _text(messages)
+        tokenizer = await asyncio.to_thread(loaded, self._tokenizer)
+        ids = await asyncio.to_thread(lambda: tokenizer.encode(text, add_special_tokens=False))
+        return len(ids) + _PER_MESSAGE * len(messages)
+
+    async def _as_vllm(self, messages: Sequence[Message], model: str) -> int | None:
+        return await self._server.tokens(model, messages)
+
+    async def _as_llama_cpp(self, messages: Sequence[Message], model: str) -> int | None:
+        bare = await self._server.bare_tokens(_text(messages))
+        return None if bare is None else bare + _PER_MESSAGE * len(messages)
+
+
+@cache
+def loaded(name: str) -> Any:
+    """The tokenizer `name`: a tokenizer.json, a folder that holds one, or a name on the hub.
+
+    Raises:
+        SettingsError: there is none.
+    """
+    from tokenizers import Tokenizer  # noqa: PLC0415  (only where one is asked for)
+
+    path = Path(name).expanduser()
+    path = path / "tokenizer.json" if path.is_dir() else path
+    try:
+        return Tokenizer.from_file(str(path)) if path.is_file() else Tokenizer.from_pretrained(name)
+    except Exception as error:  # tokenizers raises bare Exceptions
+        raise SettingsError(
+            f"tokenizer: {name!r} can't be loaded ({str(error).splitlines()[0][:150]}). Give a "
+            "tokenizer.json, its folder, or a name on the Hugging Face hub."
+        ) from error
+
+
+def _text(messages: Sequence[Message]) -> str:
+    return "\n".join(message["content"] for message in messages)
+
+
+def _bytes(messages: Sequence[Message]) -> int:
+    return sum(len(message["content"].encode("utf-8", "replace")) for message in messages)

@@ -1,0 +1,157 @@
+"""What a server says of itself: its models, how long their contexts are, how long a text is."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+
+from tmas_graph.errors import CallError, EndpointDown, RequestRefused
+from tmas_graph.models.faults import Fault, of_error, of_response
+from tmas_graph.prompts import Message
+
+_SECONDS = 30.0
+_LENGTHS = ("max_model_len", "context_length", "context_window", "max_context_length")
+"""Names that servers give the length of a model's context; OpenAI itself doesn't say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A model that is served."""
+
+    name: str
+    length: int | None
+    """Most tokens of prompt and reply together; None where the server doesn't say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One server, asked about itself; none of this counts as a model call."""
+
+    base_url: str
+    key: str
+    http: httpx2.AsyncClient
+
+    async def cards(self) -> list[Card]:
+        """The models that it lists; none where it can't list them.
+
+        Raises:
+            EndpointDown: nothing answers.
+            RequestRefused: the key is refused.
+        """
+        try:
+            body = await self._ask("GET", f"{self.base_url.rstrip('/')}/models")
+        except Fault as fault:
+            if fault.status in (401, 403) or fault.status is None:
+                raise explained(fault, self.base_url) from fault
+            return []
+        listed = body.get("data") if isinstance(body, dict) else None
+        entries = [e for e in listed or [] if isinstance(e, dict) and isinstance(e.get("id"), str)]
+        lengths = {entry["id"]: _length(entry) for entry in entries}
+        return [
+            Card(name, length or lengths.get(str(entry.get("parent"))))  # a LoRA's is its parent's
+            for entry, (name, length) in zip(entries, lengths.items(), strict=False)
+        ]
+
+    async def slot_length(self) -> int | None:
+        """Tokens in one slot of llama.cpp's server; None of any other server."""
+        try:
+            body = await self._ask("GET", f"{self._root}/props")
+        except Fault:
+            return None
+        given = body.get("default_generation_settings") if isinstance(body, dict) else None
+        return _whole(given.get("n_ctx")) if isinstance(given, dict) else None
+
+    async def tokens(self, model: str, messages: Sequence[Message]) -> int | None:
+        """Tokens of a prompt by vLLM's `/tokenize`, template included; None where it has none.
+
+        Raises:
+            Fault: the server has it, but it doesn't work now.
+        """
+        body = {"model": model, "messages": list(messages), "add_generation_prompt": True}
+        return _whole((await self._tokenize(body)).get("count"))
+
+    async def bare_tokens(self, text: str) -> int | None:
+        """Tokens of a text by llama.cpp's `/tokenize`; None where it has none.
+
+        Raises:
+            Fault: the server has it, but it doesn't work now.
+        """
+        tokens = (await self._tokenize({"content": text})).get("tokens")
+        return len(tokens) if isinstance(tokens, list) and tokens else None
+
+    async def _tokenize(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            said = await self._ask("POST", f"{self._root}/tokenize", body)
+        except Fault as fault:
+            if fault.status is not None and fault.status < 500 and not fault.again:
+                return {}
+            raise
+        return said if isinstance(said, dict) else {}
+
+    async def _ask(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Any:
+        headers = {"authorization": f"Bearer {self.key or 'none'}"}
+        content = None if body is None else json.dumps(body).encode()
+        if content is not None:
+            headers["content-type"] = "application/json"
+        try:
+            response = await self.http.request(
+                method, url, content=content, headers=headers, timeout=_SECONDS
+            )
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            raise of_error(error) from error
+        if response.status_code >= 400:
+            raise of_response(response.status_code, response.headers, response.content)
+        try:
+            return json.loads(response.content)
+        except ValueError:
+            raise Fault("foreign", "the answer is no JSON", status=404) from None
+
+    @property
+    def _root(self) -> str:
+        return self.base_url.rstrip("/").removesuffix("/v1")
+
+
+def explained(fault: Fault, where: str) -> CallError:
+    """What to tell people of `fault` at the endpoint `where`, and what they can do."""
+    words = f"{where}: {fault.words}"
+    if fault.kind in ("connection", "deadline", "stalled"):
+        start = "reached" in fault.said or "connection" in fault.said
+        advice = "Start the server, or set base_url." if start else _ADVICE[fault.kind]
+        return EndpointDown(f"{words}. {advice}")
+    if fault.kind == "busy":
+        text = f"{words}. It is busy or broken; try again later."
+        return EndpointDown(text, fault.status)
+    if fault.status in (401, 403):
+        text = f"{where}: the key is refused ({fault.words}). Set TMAS_API_KEY."
+    elif fault.kind in ("malformed", "foreign"):
+        said = fault.said[:150]
+        text = (
+            f"{where}: the reply is not in OpenAI's form ({said}). Check base_url (it ends in /v1)."
+        )
+    elif fault.status == 404:
+        text = f"{where}: not found ({fault.words}). Check base_url (it ends in /v1)."
+    elif fault.kind == "context":
+        text = (
+            f"{where}: the request is too long for the model ({fault.words}). Serve it with a "
+            "longer context, or set context_tokens, rollouts_tokens or max_tokens lower."
+        )
+    else:
+        text = f"{where}: the request is refused ({fault.words}). Change the settings."
+    return RequestRefused(text, fault.status)
+
+
+_ADVICE = {
+    "deadline": "See what holds it up, or set timeout_seconds higher.",
+    "stalled": "See what holds it up, or set stall_seconds higher.",
+    "connection": "See whether it still runs.",
+}
+
+
+def _length(entry: Mapping[str, Any]) -> int | None:
+    return next((n for name in _LENGTHS if (n := _whole(entry.get(name)))), None)
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
