@@ -41,3 +41,11 @@ class Bucket:
         level = self._capacity - max(0.0, self._full_at - now) * self._rate
         self._set_rate(per_minute)
         self._full_at = now + max(0.0, self._capacity - level) / self._rate
+
+
+def resized(bucket: Bucket | None, per_minute: int | None, now: float) -> Bucket | None:
+    """Give `bucket` another limit from `now` on; None is no limit."""
+    if bucket is None or per_minute is None:
+        return None if per_minute is None else Bucket(per_minute)
+    bucket.resize(per_minute, now)
+    return bucket

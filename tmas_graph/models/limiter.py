@@ -3,8 +3,7 @@
 One `Limiter` stands for one server and key. All problems, threads and event loops of the process
 share it. A call holds a `Slot`; it waits for one while too many calls are in flight, while the
 endpoint has asked for a pause, or while a limit per minute has no room. Lower priority numbers go
-first, equal ones in order of arrival, and nobody overtakes the first in line, however large its
-call is.
+first, equal ones in order of arrival; nobody overtakes the first in line, however large its call.
 
 How many may be in flight follows AIMD (Chiu & Jain 1989): an endpoint that pushes back halves the
 number, answers raise it again in small equal steps.
@@ -18,12 +17,11 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from tmas_graph.models.bucket import Bucket
+from tmas_graph.models.bucket import Bucket, resized
 from tmas_graph.models.waiting_line import Waiter, WaitingLine
 
 _STEPS = 16
 """About so many steps lead from one call in flight back to all."""
-_NEVER = -1
 
 
 class Slot(Waiter):
@@ -40,8 +38,8 @@ class Slot(Waiter):
         self.bucket: Bucket | None = None
         """Where `tokens` were taken; None if nothing limited them at entrance."""
         self.held = False
-        self.entered_after = _NEVER
-        """How often the limiter had shrunk at entrance."""
+        self.entered_after = -1
+        """How often the limiter had shrunk at entrance; -1 before."""
 
     async def __aenter__(self) -> Self:
         """Wait for the slot; without a contender nothing is awaited."""
@@ -97,7 +95,7 @@ class Limiter:
 
     @property
     def in_flight(self) -> int:
-        """Slots held now."""
+        """Calls that hold a slot."""
         return self._in_flight
 
     @property
@@ -132,8 +130,8 @@ class Limiter:
         )
         with self._lock:
             now = self._clock()
-            self._requests = _resized(self._requests, requests_per_minute, now)
-            self._tokens = _resized(self._tokens, tokens_per_minute, now)
+            self._requests = resized(self._requests, requests_per_minute, now)
+            self._tokens = resized(self._tokens, tokens_per_minute, now)
             self._allowed = most if self._allowed == self._most else min(self._allowed, most)
             self._most = most
             self._admit()
@@ -141,8 +139,7 @@ class Limiter:
     def _enter(self, slot: Slot) -> bool:
         """Take a slot at once, or stand in line for one and say False."""
         with self._lock:
-            assert not slot.waiting, "a slot serves once"
-            assert slot.entered_after == _NEVER, "a slot serves once"
+            assert slot.entered_after < 0, "a slot serves once"
             if not self._line.size and self._in_flight < self._allowed:
                 now = self._clock()
                 if self._ready_at(slot) <= now:
@@ -177,13 +174,12 @@ class Limiter:
 
     def _grow(self) -> None:
         with self._lock:
-            if self._allowed < self._most:
-                self._successes += 1
-                if self._successes >= self._allowed:
-                    self._successes = 0
-                    step = max(1, self._most // _STEPS)
-                    self._allowed = min(self._most, self._allowed + step)
-                    self._admit()
+            self._successes += 1
+            if self._successes >= self._allowed:
+                self._successes = 0
+                step = max(1, self._most // _STEPS)
+                self._allowed = min(self._most, self._allowed + step)
+                self._admit()
 
     def _shrink(self, slot: Slot, retry_after: float | None) -> None:
         with self._lock:
@@ -210,9 +206,7 @@ class Limiter:
 
     def _admit_first(self) -> None:
         while (slot := self._line.first()) is not None and self._in_flight < self._allowed:
-            now = self._clock()
-            at = self._ready_at(slot)
-            if at > now:
+            if (at := self._ready_at(slot)) > (now := self._clock()):
                 self._line.set_alarm(at)
                 return
             self._line.pop()
@@ -254,10 +248,3 @@ def _check(**limits: int | None) -> None:
     for name, limit in limits.items():
         if limit is not None and limit < 1:
             raise ValueError(f"{name}: a limit of {limit} lets no call start. Set 1 or more.")
-
-
-def _resized(bucket: Bucket | None, per_minute: int | None, now: float) -> Bucket | None:
-    if bucket is None or per_minute is None:
-        return None if per_minute is None else Bucket(per_minute)
-    bucket.resize(per_minute, now)
-    return bucket

@@ -69,6 +69,7 @@ class WaitingLine(Generic[AnyWaiter]):
 
     def join(self, waiter: AnyWaiter) -> None:
         """Stand in line with a future of the running loop."""
+        assert waiter.future is None, "a waiter stands in line once"
         loop = asyncio.get_running_loop()
         waiter.future = loop.create_future()
         waiter.waiting = True
