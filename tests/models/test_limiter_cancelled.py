@@ -202,8 +202,10 @@ def wait_in(loop: asyncio.AbstractEventLoop, shared: Limiter, **call: int) -> as
     return task
 
 
-@pytest.mark.parametrize("moment", ["before the grant", "after the grant"])
-def test_a_loop_that_is_closed_with_a_waiter_does_not_stop_the_others(moment: str) -> None:
+@pytest.mark.parametrize("moment", ["before the grant", "at the grant", "after it"])
+def test_a_loop_that_is_closed_with_a_waiter_does_not_stop_the_others(
+    moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shared = Limiter(1)
 
     async def others() -> None:
@@ -217,15 +219,33 @@ def test_a_loop_that_is_closed_with_a_waiter_does_not_stop_the_others(moment: st
         errors: list[str] = []
         lost.set_exception_handler(lambda _, context: errors.append(context["message"]))
         task = wait_in(lost, shared, priority=-1)
-        if moment == "before the grant":
+        if moment != "after it":
             lost.close()
+        if moment == "at the grant":
+            monkeypatch.setattr(lost, "is_closed", lambda: False)
         loop.run_until_complete(holder.__aexit__())
+        assert shared.in_flight == (moment == "after it")
+        monkeypatch.undo()
         lost.close()
         del task
         gc.collect()  # ends the task that was granted a slot and could never run
         loop.run_until_complete(others())
     assert (shared.in_flight, shared.waiting) == (0, 0)
     assert errors == ["Task was destroyed but it is pending!"]
+
+
+def test_a_large_call_of_a_closed_loop_no_longer_holds_up_those_who_fit() -> None:
+    shared = Limiter(9, tokens_per_minute=600, clock=lambda: 0.0)
+    with closing(asyncio.new_event_loop()) as loop:
+        loop.run_until_complete(shared.slot(tokens=60).__aenter__())
+        lost = asyncio.new_event_loop()
+        lost.set_exception_handler(lambda _, context: None)
+        task = wait_in(lost, shared, tokens=90)
+        lost.close()
+        loop.run_until_complete(shared.slot(tokens=1).__aenter__())
+        del task
+        gc.collect()
+    assert (shared.in_flight, shared.waiting) == (2, 0)
 
 
 def test_the_end_of_a_pause_reaches_one_loop_though_another_was_closed() -> None:
