@@ -1,70 +1,194 @@
 """Models whose finished calls are saved with the run and never paid for twice."""
 
 import asyncio
-from dataclasses import asdict
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from langgraph.config import get_config
 from langgraph.func import task
 
 from tmas_graph.endpoint_settings import Endpoint
-from tmas_graph.errors import CallError, RequestRefused
+from tmas_graph.errors import BudgetSpent, CallError, EndpointDown, RequestRefused
 from tmas_graph.models import pool
-from tmas_graph.models.replies import Model, Reply
-from tmas_graph.prompts import Message
-from tmas_graph.state import (
-    digest,
-)
-from tmas_graph.usage import Usage
+from tmas_graph.models.budget import Budget
+from tmas_graph.models.calls import Call, CallLog, Place, restored
+from tmas_graph.models.making import Ask
+from tmas_graph.models.replies import Model, Reply, total
+from tmas_graph.prompts import Message, Prompt
+from tmas_graph.state import digest
 
-SEED_SPACING = 1024
+BUDGET = "__tmas_budget"
+"""Where a run's configuration holds the Budget that calls are charged to."""
+LOG = "__tmas_log"
+"""Where it holds the CallLog that they are noted in."""
+SEED_SPACING = 2048
 """Base seeds are multiples of this: reply j of a request draws with base + j, as in vLLM."""
+_AGAIN = SEED_SPACING // 2
+"""From base + this on: the seeds of what is asked for once more after it was truncated."""
+_BLOCKS = 2**31 // SEED_SPACING
 
 
-def checkpointed(endpoint: Endpoint, seed: int) -> Model:
+def checkpointed(
+    endpoint: Endpoint, run_seed: int, place: Place, *, unbudgeted: bool = False
+) -> Model:
     """The model behind `endpoint` with call-level resume, for use in nodes and methods.
 
     `n` replies are one request where the endpoint gives them; what is missing is asked for one
-    by one, with the seeds that those replies would have had.
+    by one, with the seeds that those replies would have had. What becomes of truncated replies,
+    `endpoint.truncated` says. `unbudgeted` calls are made, and charged, though the budget is spent.
     """
+    return _Caller(endpoint, seed_of(run_seed, place), place, unbudgeted)
 
-    @task  # a closure: an argument, the endpoint with its key would be shown in streams
-    async def model_call(messages: list[Message], n: int, offset: int) -> list[dict[str, Any]]:
-        client = await pool.connect(endpoint)
-        return [asdict(reply) for reply in await client(messages, n=n, seed=seed + offset)]
 
-    async def ask(messages: list[Message], n: int, offset: int = 0) -> list[Reply]:
-        return [_restored(plain) for plain in await model_call(messages, n, offset)]
+def seed_of(run_seed: int, place: Place) -> int:
+    """Base seed of the calls at one place, in [0, 2³¹); those of distinct places are far apart.
 
-    async def model(messages: list[Message], *, n: int = 1) -> list[Reply]:
+    The candidates of one iteration, whose prompts may be equal, never share a seed.
+    """
+    step = digest(str(run_seed), place.problem, str(place.iteration), place.role)
+    return (int(step[:12], 16) + place.index) % _BLOCKS * SEED_SPACING
+
+
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    """A model at one place of a run."""
+
+    endpoint: Endpoint
+    seed: int
+    place: Place
+    unbudgeted: bool
+
+    async def __call__(self, prompt: Prompt, *, n: int = 1) -> list[Reply]:
+        """Return up to `n` independent replies."""
+        client = await pool.connect(self.endpoint)
         replies: list[Reply] = []
-        client = await pool.connect(endpoint)
+        lost = None
         if n == 1 or client.takes_n:
             try:
-                replies = (await ask(messages, n))[:n]
+                replies = list((await self._call(prompt, n=n)).replies[:n])
             except RequestRefused as error:
                 if n == 1 or error.status not in (400, 422):
                     raise
+                lost = error
             client.takes_n = client.takes_n and len(replies) == n
         missing = range(len(replies), n)
-        more = await asyncio.gather(*(ask(messages, 1, j) for j in missing), return_exceptions=True)
-        return _all_that_came([replies, *more])
+        more = [self._call(prompt, offset=j, purpose="more") for j in missing]
+        replies = _all_that_came(replies, await asyncio.gather(*more, return_exceptions=True), lost)
+        if self.endpoint.truncated == "keep":
+            return replies
+        again = (self._mended(prompt, reply, j) for j, reply in enumerate(replies))
+        return list(await asyncio.gather(*again))
 
-    return model
+    async def _mended(self, prompt: Prompt, reply: Reply, j: int) -> Reply:
+        """`reply`, or what it becomes when a truncated one is tried once more or continued."""
+        if reply.finish_reason != "length":
+            return reply
+        offset, way = _AGAIN + j, self.endpoint.truncated
+        # What ended within its thinking has no text that a chat template would let us continue.
+        begun = reply.text if way == "continue" else ""
+        try:
+            if begun:
+                call = await self._call(
+                    _continued(prompt, begun), offset=offset, purpose="continue"
+                )
+            else:
+                call = await self._call(prompt, offset=offset, purpose="retry")
+        except CallError as error:
+            return replace(reply, usage=reply.usage + error.usage)
+        except BudgetSpent:
+            return reply
+        [new] = call.replies[:1]
+        text = begun + new.text
+        thinking = "\n".join(filter(None, [reply.thinking if begun else "", new.thinking]))
+        return replace(new, text=text, thinking=thinking, usage=reply.usage + new.usage)
+
+    async def _call(
+        self, prompt: Prompt, *, n: int = 1, offset: int = 0, purpose: str = "first"
+    ) -> Call:
+        place = get_config().get("configurable", {})
+        budget, log = place.get(BUDGET), place.get(LOG)
+        if budget and not self.unbudgeted:
+            budget.check()
+        ask = Ask(n, self.seed + offset, self.place, purpose, *self._more(purpose))
+
+        @task  # a closure: an argument, the endpoint with its key would be shown in streams
+        async def model_call(messages: list[Message]) -> dict[str, Any]:
+            return _stored(await self._made(prompt, ask, budget, log), log)
+
+        return await _found(await model_call(prompt.messages), log)
+
+    async def _made(
+        self, prompt: Prompt, ask: Ask, budget: Budget | None, log: CallLog | None
+    ) -> Call:
+        client = await pool.connect(self.endpoint)
+        notes: list[Awaitable[None]] = []
+
+        def note(call: Call) -> None:
+            if budget:
+                budget.charge(call.usage)
+            if log:
+                notes.append(log.note(call))
+
+        if budget and not self.unbudgeted:
+            ask = replace(ask, seconds=budget.seconds_left)
+        try:
+            return await client.ask(prompt, ask, note)
+        except EndpointDown as error:
+            if budget and not self.unbudgeted and budget.seconds_left == 0:
+                raise _out_of_time(budget, error) from error
+            raise
+        finally:
+            await asyncio.gather(*notes)
+
+    def _more(self, purpose: str) -> tuple[int | None, dict[str, Any]]:
+        """Most tokens, and further fields, of what is asked for once more."""
+        most = self.endpoint.max_tokens
+        if purpose == "retry":
+            return (None if most is None else 2 * most), {}
+        if purpose == "continue":
+            return most, {"continue_final_message": True, "add_generation_prompt": False}
+        return most, {}
 
 
-def seed_of(run_seed: int, problem_id: str, iteration: int, role: str, index: int = 0) -> int:
-    """Base seed of one agent's call, in [0, 2³¹); distinct calls are `SEED_SPACING` apart."""
-    name = digest(str(run_seed), problem_id, str(iteration), role, str(index))
-    return int(name[:8], 16) % (2**31 // SEED_SPACING) * SEED_SPACING
+def _out_of_time(budget: Budget, error: EndpointDown) -> BudgetSpent:
+    spent = BudgetSpent(f"budget: {budget.exhausted()}. Resume with more to go on.")
+    spent.usage = error.usage
+    return spent
 
 
-def _restored(plain: dict[str, Any]) -> Reply:
-    return Reply(**{**plain, "usage": Usage(**plain["usage"])})
+def _continued(prompt: Prompt, begun: str) -> Prompt:
+    """`prompt` with the beginning of a reply, for the model to go on from."""
+    own: list[Message] = [{"role": "assistant", "content": begun}]
+
+    def smaller(tokens: int) -> Prompt | None:
+        less = prompt.smaller(tokens)
+        return less and _continued(less, begun)
+
+    return Prompt([*prompt.messages, *own], prompt.cut, smaller)
 
 
-def _all_that_came(parts: list[list[Reply] | BaseException]) -> list[Reply]:
-    replies = [reply for part in parts if not isinstance(part, BaseException) for reply in part]
-    for part in parts:
-        if isinstance(part, BaseException) and not (replies and isinstance(part, CallError)):
-            raise part
-    return replies
+def _stored(call: Call, log: CallLog | None) -> dict[str, Any]:
+    """What a checkpoint holds of `call`: no more than its id where the log can give it back."""
+    return {"call": call.id} if hasattr(log, "get") else call.plain()
+
+
+async def _found(stored: dict[str, Any], log: Any) -> Call:
+    if "call" in stored:
+        call: Call = await log.get(stored["call"])
+        return call
+    return restored(stored)
+
+
+def _all_that_came(
+    replies: list[Reply], more: Sequence[Call | BaseException], lost: CallError | None
+) -> list[Reply]:
+    """All replies, with what failed calls have cost on the first; what is no CallError raises."""
+    failed = [error for error in more if isinstance(error, BaseException)]
+    came = replies + [call.replies[0] for call in more if isinstance(call, Call)]
+    for error in failed:
+        if not (came and isinstance(error, CallError)):
+            raise error
+    errors = [error for error in [lost, *failed] if isinstance(error, CallError)]
+    spent = sum((error.usage for error in errors), total(came[:1]))
+    return [replace(reply, usage=spent) for reply in came[:1]] + came[1:]

@@ -55,6 +55,11 @@ class Window:
             said = await self._server.slot_length()
         self.length = min((n for n in (said, self.length) if n), default=None)
 
+    def settle(self, limit: int | None) -> None:
+        """Keep a limit that was found by trying, where the server doesn't say its own."""
+        if self.length is None:
+            self.length = limit
+
     def learn(self, messages: Sequence[Message], tokens: int) -> None:
         """Measure how many bytes a token has, from a prompt whose tokens a server counted."""
         if tokens > 0:

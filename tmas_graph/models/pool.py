@@ -1,15 +1,43 @@
-"""One client per endpoint and event loop, shared by everything in the process."""
+"""Clients, connections and limiters, shared by everything in the process."""
 
 import asyncio
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
+
+import httpx2
 
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.models.endpoint import EndpointClient
+from tmas_graph.models.limiter import Limiter
+from tmas_graph.models.transport import connections
 from tmas_graph.settings import Settings
 
-# Per loop: a client that is used from another event loop than its own breaks.
-_Clients = dict[tuple[str, str], EndpointClient]
-_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients] = WeakKeyDictionary()
+_Place = tuple[str, str]
+"""A server and the key that it is asked with: what has one limit, whatever is asked of it."""
+
+
+@dataclass(slots=True)
+class _Clients:
+    """Of one event loop: a connection that is used from another one breaks."""
+
+    by_endpoint: dict[tuple[str, str], EndpointClient] = field(default_factory=dict)
+    http: dict[tuple[_Place, int], httpx2.AsyncClient] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How busy the endpoints of this process are."""
+
+    in_flight: int
+    """Requests that were sent and are not answered."""
+    waiting: int
+    """Requests that the limiters hold back."""
+    allowed: int
+    """Requests that may be in flight now; fewer than set after an endpoint has pushed back."""
+
+
+_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, _Clients] = WeakKeyDictionary()
+_limiters: dict[_Place, Limiter] = {}
 
 
 async def connect(endpoint: Endpoint) -> EndpointClient:
@@ -20,12 +48,13 @@ async def connect(endpoint: Endpoint) -> EndpointClient:
     Raises:
         MissingExtra: a local model is wanted and its engine isn't installed.
     """
-    clients = _clients.setdefault(asyncio.get_running_loop(), {})
+    clients = _loops.setdefault(asyncio.get_running_loop(), _Clients())
     key = endpoint.identity()
-    if key not in clients:
+    if key not in clients.by_endpoint:
         base_url = endpoint.base_url or await _local(endpoint)
-        clients.setdefault(key, EndpointClient(endpoint, base_url))
-    return clients[key]
+        if key not in clients.by_endpoint:  # unless it was made meanwhile
+            clients.by_endpoint[key] = _client(clients, endpoint, base_url)
+    return clients.by_endpoint[key]
 
 
 async def check(settings: Settings) -> dict[str, str]:
@@ -43,8 +72,36 @@ async def check(settings: Settings) -> dict[str, str]:
 
 async def close() -> None:
     """Close the connections of the running event loop; they open again when needed."""
-    for client in _clients.pop(asyncio.get_running_loop(), {}).values():
-        await client.aclose()
+    clients = _loops.pop(asyncio.get_running_loop(), _Clients())
+    for http in clients.http.values():
+        await http.aclose()
+
+
+def load() -> Load:
+    """How busy all endpoints are, from any thread."""
+    limiters = list(_limiters.values())
+    return Load(
+        in_flight=sum(limiter.in_flight for limiter in limiters),
+        waiting=sum(limiter.waiting for limiter in limiters),
+        allowed=sum(limiter.allowed for limiter in limiters),
+    )
+
+
+def _client(clients: _Clients, endpoint: Endpoint, base_url: str) -> EndpointClient:
+    place, most = (base_url, endpoint.key()), endpoint.concurrency
+    http = clients.http.get((place, most)) or connections(most)
+    clients.http[place, most] = http
+    return EndpointClient(endpoint, base_url, http=http, limiter=_limiter(place, endpoint))
+
+
+def _limiter(place: _Place, endpoint: Endpoint) -> Limiter:
+    """The one of this server and key; the settings that came last hold."""
+    limits = endpoint.concurrency, endpoint.requests_per_minute, endpoint.tokens_per_minute
+    if place not in _limiters:
+        most, requests, tokens = limits
+        _limiters[place] = Limiter(most, requests_per_minute=requests, tokens_per_minute=tokens)
+    _limiters[place].resize(*limits)
+    return _limiters[place]
 
 
 async def _local(endpoint: Endpoint) -> str:

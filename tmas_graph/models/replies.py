@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from langchain_core.outputs import ChatGeneration, ChatResult
+
 from tmas_graph.prompts import Prompt
 from tmas_graph.usage import Usage
 
@@ -77,6 +79,28 @@ def split_thinking(text: str) -> tuple[str, str]:
     if rest.lstrip().startswith("<think>"):
         thinking, rest = thinking + rest, ""
     return thinking.strip().removeprefix("<think>").strip(), rest.strip()
+
+
+def replies_of(result: ChatResult) -> tuple[tuple[Reply, ...], int]:
+    """The replies that a request brought, and the pieces that they came in."""
+    generations = [g for g in result.generations if isinstance(g, ChatGeneration)]
+    deltas = sum((g.generation_info or {}).get("deltas", 0) for g in generations)
+    return tuple(map(_reply, generations)), deltas
+
+
+def _reply(generation: ChatGeneration) -> Reply:
+    message = generation.message
+    content = message.content if isinstance(message.content, str) else str(message.text)
+    thinking, text = split_thinking(_storable(content))
+    kept = _storable(message.additional_kwargs.get("thinking") or thinking)
+    reason = (generation.generation_info or {}).get("finish_reason") or "stop"
+    refusal = _storable(message.additional_kwargs.get("refusal") or "")
+    return Reply(text, kept, reason, refusal=refusal)
+
+
+def _storable(text: str) -> str:
+    """`text` without halves of surrogate pairs, which JSON can carry and no store takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def total(replies: Sequence[Reply]) -> Usage:
