@@ -12,7 +12,8 @@ from typing import Self
 
 from endpoints import scripted
 from endpoints.journal import read_log
-from endpoints.protocol import Behaviour, Request
+from endpoints.behaviour import Behaviour
+from endpoints.protocol import Request
 from endpoints.reasoner import Reasoner
 
 
