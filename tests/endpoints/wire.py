@@ -28,9 +28,7 @@ def replies_to(request: Request, behaviour: Behaviour, fault: Fault | None) -> R
     return tuple(change(ScriptedReply(text=r) if isinstance(r, str) else r) for r in made)
 
 
-def answer(
-    request: Request, behaviour: Behaviour, replies: Replies, fault: Fault | None
-) -> Answer:
+def answer(request: Request, behaviour: Behaviour, replies: Replies, fault: Fault | None) -> Answer:
     """The answer to a request that is not refused."""
     fault = fault or _GOOD
     as_stream = {"as_asked": request.streamed, "never": False, "always": True}
