@@ -70,13 +70,16 @@ def _vllm(excess: _Excess) -> str:
 
 
 def _vllm_input(excess: _Excess) -> str:
-    # vLLM since 0.15; issue vllm-project/vllm#33418 shows it
-    param, more = "input_tokens", ""
+    # vLLM since 0.15; pull request vllm-project/vllm#33425 shows it.
+    param, value, more = "input_tokens", str(excess.prompt), ""
+    advice = "the length of the input messages"
     if excess.reply:
-        param, more = "input_tokens, max_tokens", f" plus {excess.reply} 'max_tokens'"
+        param, value = "input_tokens, max_tokens", f"({excess.prompt}, {excess.reply})"
+        more, advice = f" plus {excess.reply} 'max_tokens'", "one or the other"
     said = (
         f"This model's maximum context length is {excess.context} tokens. However, your request "
-        f"has {excess.prompt} input tokens{more}. Please reduce one or the other."
+        f"has {excess.prompt} input tokens{more}. Please reduce {advice}. "
+        f"(parameter={param}, value={value})"
     )
     return error_body(said, "BadRequestError", 400, param=param)
 
@@ -95,6 +98,7 @@ def _vllm_max_tokens(excess: _Excess) -> str:
 
 
 def _llama_cpp(excess: _Excess) -> str:
+    # The real one doesn't look at max_tokens; here they count, and are said to be of the prompt.
     said = {
         "code": 400,
         "message": f"request ({excess.wanted} tokens) exceeds the available context size "

@@ -201,7 +201,7 @@ async def test_a_reader_of_the_protocol_gets_the_whole_answer_in_spite_of_harmle
     fault: Fault, stream: bool
 ) -> None:
     assert fault.harmless
-    asking = {"n": 3, "seed": 4, "stream": stream, "stream_options": USAGE}
+    asking: dict[str, Any] = {"n": 3, "seed": 4, "stream": stream, "stream_options": USAGE}
     async with server(piece_chars=300) as it:
         good = await take(it.base_url, **asking)
         it.change(fault=lambda request: fault)

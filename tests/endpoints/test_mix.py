@@ -1,11 +1,13 @@
 """Faults drawn by chance."""
 
 import asyncio
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from endpoints.fault import Fault
 from endpoints.faults import connection, errors
 from endpoints.faults.catalogue import BY_NAME, HANGS, QUICK
 from endpoints.faults.mix import at_most, evenly, mix
@@ -62,13 +64,27 @@ def test_each_fault_of_the_catalogue_has_a_name_of_its_own() -> None:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
 @pytest.mark.parametrize("fault", QUICK, ids=lambda fault: fault.name)
-async def test_every_quick_fault_ends_by_itself(fault: object, stream: bool) -> None:
+async def test_every_quick_fault_ends_by_itself(fault: Fault, stream: bool) -> None:
     async with server(fault=lambda request: fault) as it:
         await take(it.base_url, stream=stream, n=2)
         it.change(fault=None)
         assert (await take(it.base_url)).status == 200
     assert it.in_flight == 0
     assert not it.requests[0].abandoned
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["plain", "streamed"])
+@pytest.mark.parametrize("fault", [f for f in QUICK if not f.harmless], ids=lambda f: f.name)
+async def test_a_fault_that_does_harm_changes_what_comes(fault: Fault, stream: bool) -> None:
+    async def what_comes(fault: Fault | None) -> object:
+        async with server(fault=lambda request: fault) as it:
+            taken = await take(it.base_url, stream=stream, n=3)
+            changes.append(it.requests[0].fault)
+            return taken.status, re.sub(rb'"created": \d+', b"", taken.body), taken.broken
+
+    changes: list[str | None] = []
+    same = await what_comes(None) == await what_comes(fault)
+    assert same is (changes[1] is None)
 
 
 async def test_all_faults_mixed_leave_nothing_in_flight() -> None:

@@ -44,7 +44,7 @@ def _moment(at: float | datetime) -> str:
     return f"{at:g}"
 
 
-def too_long(wording: Wording = "vllm", *, context: int = 1) -> Fault:
+def too_long(wording: Wording = "vllm", *, context: int = 0) -> Fault:
     """Refuse the request as longer than `context` tokens; one that is shorter is answered."""
     return Fault(
         name=f"too_long_{wording}", behaviour={"context": context, "context_wording": wording}
