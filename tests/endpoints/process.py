@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Self
 
 from endpoints import scripted
+from endpoints.behaviour import Behaviour
+from endpoints.faults import catalogue
+from endpoints.faults.mix import evenly, mix
 from endpoints.journal import read_log
-from endpoints.protocol import Behaviour, Request
+from endpoints.protocol import Request
 from endpoints.reasoner import Reasoner
 
 
@@ -61,12 +64,18 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--log", type=Path)
     parser.add_argument("--model", action="append", help="repeat it for several")
     parser.add_argument("--key")
-    parser.add_argument("--choices", choices=["honoured", "ignored", "short", "refused"])
+    parser.add_argument("--choices", choices=["honoured", "ignored", "short", "more", "refused"])
     parser.add_argument(
         "--thinking", choices=["reasoning", "reasoning_content", "inline", "inline_unopened"]
     )
-    parser.add_argument("--usage", choices=["whole", "first_choice", "none"])
+    parser.add_argument(
+        "--usage", choices=["whole", "first_choice", "bare", "cached", "null", "none"]
+    )
     parser.add_argument("--tokenize", action="store_const", const=True)
+    parser.add_argument("--context", type=int, help="tokens; longer requests are refused")
+    parser.add_argument("--fault-rate", type=float, default=0.0, help="share of requests")
+    parser.add_argument("--fault-seed", type=int, default=0)
+    parser.add_argument("--fault", action="append", help="its name; repeat it for several")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds, for each request")
     parser.add_argument("--jitter", type=float, default=0.0, help="up to so many seconds more")
     parser.add_argument("--right", default="42", help="the right answer")
@@ -80,9 +89,11 @@ def _behaviour(options: argparse.Namespace) -> Behaviour:
     script = Reasoner(right=options.right, chance=options.chance)
     given = {
         name: value
-        for name in ("key", "choices", "thinking", "usage", "tokenize")
+        for name in ("key", "choices", "thinking", "usage", "tokenize", "context")
         if (value := getattr(options, name)) is not None
     }
+
+    faults = [catalogue.BY_NAME[name] for name in options.fault or ()] or catalogue.QUICK
 
     def latency(request: Request) -> float:
         share = int(request.draw(0, "latency")[:8], 16) / 2**32
@@ -93,6 +104,7 @@ def _behaviour(options: argparse.Namespace) -> Behaviour:
         script=script.short() if options.short else script,
         models=tuple(options.model or scripted.DEFAULT.models),
         latency=latency,
+        fault=mix(options.fault_seed, evenly(options.fault_rate, faults)),
         **given,
     )
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 Messages = tuple[Mapping[str, Any], ...]
 
@@ -21,14 +21,16 @@ class Request:
     time_received: float
     """Seconds since the epoch, so that processes can compare them."""
     time_answered: float | None = None
-    """When the whole answer was with the socket; None before, and where the client left.
+    """When the whole answer was with the socket; None before, and where that never happened.
 
     A client in another thread or process may have the answer a moment before this is set.
     """
     abandoned: bool = False
-    """Whether the client closed the connection before it was answered."""
+    """Whether the client closed the connection before it was answered, or the server stopped."""
     status: int | None = None
     """HTTP status of the answer; this and `replies` are set before the first byte is sent."""
+    fault: str | None = None
+    """Name of the fault that its answer has; set before the first byte is due."""
     headers: Mapping[str, str] = field(repr=False)
     """Names in lower case."""
     body: Mapping[str, Any] = field(repr=False)
@@ -39,7 +41,12 @@ class Request:
     role: str = "unknown"
     """As `Behaviour.role_of` reads it from the messages, e.g. "solution_explore"."""
     replies: "tuple[ScriptedReply, ...]" = field(default=(), repr=False)
-    """One per choice that was sent."""
+    """One per choice of the answer; a fault may have kept them from being sent."""
+
+    @property
+    def streamed(self) -> bool:
+        """Whether it asks for a stream."""
+        return bool(self.body.get("stream"))
 
     @property
     def agent(self) -> str:
@@ -77,7 +84,11 @@ class ScriptedReply:
     text: str | None
     """None is sent as `"content": null`."""
     thinking: str = ""
-    finish_reason: str = "stop"
+    unclosed: bool = False
+    """Whether it was cut within the thinking: inline thinking gets no closing tag."""
+    refusal: str | None = None
+    """Sent as the message's `refusal`, where it is set."""
+    finish_reason: str | None = "stop"
     latency: float = 0.0
     """Seconds; the request waits for its slowest choice, after `Behaviour.latency`."""
 
@@ -91,50 +102,12 @@ class Failure:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str | None = None
     """Sent as it is, in place of OpenAI's error shape around `message`."""
+    content_type: str = "application/json"
 
 
 Replies = tuple[ScriptedReply, ...]
 Script = Callable[[Request, int], "str | ScriptedReply"]
 """`(request, choice index) -> reply`."""
-
-
-def count_tokens(text: str) -> int:
-    """About what tokenizers give for English: one per four characters."""
-    return -(-len(text) // 4)
-
-
-def no_role(messages: Messages) -> str:
-    """Give every request the role "unknown"."""
-    return "unknown"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Behaviour:
-    """What a scripted server does; the defaults are those of a good server."""
-
-    script: Script
-    role_of: Callable[[Messages], str] = no_role
-    models: tuple[str, ...] = ("scripted",)
-    key: str | None = None
-    """Asked of every request under /v1 where it is set."""
-    choices: Literal["honoured", "ignored", "short", "refused"] = "honoured"
-    """What becomes of n > 1: n choices, 1, n − 1, or HTTP 400."""
-    latency: float | Callable[[Request], float] = 0.0
-    """Seconds before the first byte, of answers and scripted failures."""
-    fail: Callable[[Request], Failure | int | None] | None = None
-    """The failure (or its HTTP status) of those requests that fail; None for the others."""
-    thinking: Literal["reasoning", "reasoning_content", "inline", "inline_unopened"] = "reasoning"
-    """The message's field for it, or `<think>…</think>` before the text, its opening tag or not."""
-    usage: Literal["whole", "first_choice", "none"] = "whole"
-    """Completion tokens of all choices, of the first only (as llama.cpp does), or no usage."""
-    count_tokens: Callable[[str], int] = count_tokens
-    tokenize: bool = False
-    """Whether POST /tokenize is served."""
-    max_model_len: int = 131_072
-    """Listed, not enforced."""
-    fingerprint: str = "fp_scripted"
-    piece_chars: int = 400
-    """Characters in a streamed chunk, at most."""
 
 
 def messages_of(body: Mapping[str, Any]) -> Messages:

@@ -4,8 +4,8 @@ In a test: `async with server(latency=0.01) as scripted:` in the test's own loop
 thread of its own. As a process, whose log survives kill −9: `with ServerProcess(log, …)`, or
 `python tests/endpoints/scripted.py --log FILE`, which prints its base URL.
 
-It answers in good form, late, or with an HTTP error. Not covered: dropped connections, half
-answers and other faults of the wire.
+It answers in good form, or with the fault that `Behaviour.fault` draws for a request; the faults
+are in `endpoints/faults/`.
 """
 
 import asyncio
@@ -23,10 +23,13 @@ from aiohttp import web
 if not __package__:  # run as a script
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from endpoints import wire
+from endpoints import listing, wire
+from endpoints.behaviour import Behaviour
+from endpoints.delivery import Answer, deliver, failed
 from endpoints.journal import Journal
-from endpoints.protocol import Behaviour, Failure, Replies, Request, digest_of, messages_of
+from endpoints.protocol import Replies, Request, digest_of, messages_of
 from endpoints.reasoner import Reasoner, role_of
+from endpoints.refusals import refusal, unauthorised
 
 DEFAULT = Behaviour(script=Reasoner(), role_of=role_of)
 _LARGEST_BODY = 256 * 2**20
@@ -145,14 +148,16 @@ class ScriptedServer:
     async def _health(self, http: web.Request) -> web.Response:
         return web.Response()
 
-    async def _models(self, http: web.Request) -> web.Response:
-        refusal = self._unauthorised(http)
-        return wire.error(refusal) if refusal else wire.models(self.behaviour)
+    async def _models(self, http: web.Request) -> web.StreamResponse:
+        behaviour = self.behaviour
+        await asyncio.sleep(behaviour.listing_latency)
+        refused = unauthorised(http.headers, behaviour)
+        answer = failed(refused) if refused else listing.models(behaviour)
+        return await deliver(http, answer, lambda: None)
 
-    async def _tokenize(self, http: web.Request) -> web.Response:
-        if not self.behaviour.tokenize:
-            raise web.HTTPNotFound
-        return wire.tokens(await http.json(), self.behaviour)
+    async def _tokenize(self, http: web.Request) -> web.StreamResponse:
+        answer = listing.tokens(_json_object(await http.read()), self.behaviour)
+        return await deliver(http, answer, lambda: None)
 
     async def _completions(self, http: web.Request) -> web.StreamResponse:
         received = time.time()
@@ -172,56 +177,29 @@ class ScriptedServer:
 
     async def _answer(self, http: web.Request, index: int) -> web.StreamResponse:
         request, behaviour = self.requests[index], self.behaviour
-        if refusal := self._unauthorised(http) or wire.refusal(request, behaviour):
-            return await self._send(http, index, wire.error(refusal))
-        failure = behaviour.fail(request) if behaviour.fail else None
-        replies = () if failure else tuple(wire.replies_to(request, behaviour))
+        refused = unauthorised(http.headers, behaviour) or refusal(request, behaviour)
+        if refused:
+            return await self._send(http, index, failed(refused))
+        if fault := behaviour.fault_of(request):
+            self._update(index, fault=fault.name)
+            behaviour = wire.faulted(behaviour, fault)
+            if refused := refusal(request, behaviour):
+                return await self._send(http, index, failed(refused))
+        replies = wire.replies_to(request, behaviour, fault)
         await _wait(request, behaviour, replies)
-        if failure:
-            return await self._send(http, index, wire.error(failure))
-        if request.body.get("stream"):
-            return await self._stream(http, index, behaviour, replies)
-        response = web.json_response(wire.completion(request, behaviour, replies))
-        return await self._send(http, index, response, replies)
+        answer = wire.answer(request, behaviour, replies, fault)
+        return await self._send(http, index, answer, replies)
 
     async def _send(
-        self,
-        http: web.Request,
-        index: int,
-        response: web.Response,
-        replies: Replies = (),
-    ) -> web.Response:
-        self._update(index, status=response.status, replies=replies)
-        await response.prepare(http)
-        await response.write_eof()
-        self._update(index, time_answered=time.time())
-        return response
-
-    async def _stream(
-        self,
-        http: web.Request,
-        index: int,
-        behaviour: Behaviour,
-        replies: Replies,
+        self, http: web.Request, index: int, answer: Answer, replies: Replies = ()
     ) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        self._update(index, status=response.status, replies=replies)
-        await response.prepare(http)
-        for chunk in wire.chunks(self.requests[index], behaviour, replies):
-            await response.write(f"data: {json.dumps(chunk)}\n\n".encode())
-        await response.write(b"data: [DONE]\n\n")
-        await response.write_eof()
-        self._update(index, time_answered=time.time())
-        return response
+        def begin() -> None:
+            self._update(index, status=answer.status, replies=replies)
 
-    def _unauthorised(self, http: web.Request) -> Failure | None:
-        key = self.behaviour.key
-        if key is None or http.headers.get("Authorization") == f"Bearer {key}":
-            return None
-        body = wire.error_body(
-            "Incorrect API key provided.", "invalid_request_error", "invalid_api_key"
-        )
-        return Failure(status=401, body=body)
+        response = await deliver(http, answer, begin)
+        if not answer.breaks:
+            self._update(index, time_answered=time.time())
+        return response
 
     def _received(self, at: float, http: web.Request, body: dict[str, Any]) -> int:
         messages = messages_of(body)

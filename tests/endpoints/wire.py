@@ -1,59 +1,77 @@
 """The JSON of the OpenAI API, as vLLM speaks it."""
 
-import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from aiohttp import web
+from endpoints.behaviour import Behaviour
+from endpoints.delivery import DONE, Answer, failed, plain, streamed
+from endpoints.fault import Fault
+from endpoints.protocol import Replies, Request, ScriptedReply
 
-from endpoints.protocol import Behaviour, Failure, Replies, Request, ScriptedReply, text_of
-
-
-def refusal(request: Request, behaviour: Behaviour) -> Failure | None:
-    """What a good server refuses this request for, if anything."""
-    if not request.messages:
-        return Failure(status=400, message="messages: a non-empty list is required.")
-    name = request.body.get("model")
-    if name not in behaviour.models:
-        said = f"The model `{name}` does not exist."
-        return Failure(status=404, body=error_body(said, "NotFoundError", 404, param="model"))
-    if request.n > 1 and behaviour.choices == "refused":
-        return Failure(status=400, message="Only one completion choice is allowed.")
-    return None
+_GOOD = Fault(name="none")
 
 
-def replies_to(request: Request, behaviour: Behaviour) -> Iterator[ScriptedReply]:
-    """The choices of the answer."""
-    given = {"honoured": request.n, "short": max(1, request.n - 1), "ignored": 1, "refused": 1}
-    for choice in range(given[behaviour.choices]):
-        reply = behaviour.script(request, choice)
-        yield ScriptedReply(text=reply) if isinstance(reply, str) else reply
+def replies_to(request: Request, behaviour: Behaviour, fault: Fault | None) -> Replies:
+    """The choices of the answer; none where it is a failure."""
+    if fault and fault.failure:
+        return ()
+    given = {
+        "honoured": request.n,
+        "ignored": 1,
+        "short": max(1, request.n - 1),
+        "more": request.n + 1,
+        "refused": 1,
+    }
+    made = (behaviour.script(request, choice) for choice in range(given[behaviour.choices]))
+    change = (fault or _GOOD).reply
+    return tuple(change(ScriptedReply(text=r) if isinstance(r, str) else r) for r in made)
+
+
+def answer(request: Request, behaviour: Behaviour, replies: Replies, fault: Fault | None) -> Answer:
+    """The answer to a request that is not refused."""
+    fault = fault or _GOOD
+    as_stream = {"as_asked": request.streamed, "never": False, "always": True}
+    if fault.failure:
+        good = failed(fault.failure)
+    elif as_stream[behaviour.streams]:
+        good = streamed(fault.events([*chunks(request, behaviour, replies), DONE]))
+    else:
+        good = plain(fault.body(completion(request, behaviour, replies)))
+    return fault.answer(good)
 
 
 def _message(reply: ScriptedReply, style: str) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": reply.text}
     if reply.thinking and style.startswith("inline"):
         opening = "<think>" if style == "inline" else ""
-        message["content"] = f"{opening}{reply.thinking}</think>\n\n{reply.text or ''}"
+        closing = "" if reply.unclosed else f"</think>\n\n{reply.text or ''}"
+        message["content"] = f"{opening}{reply.thinking}{closing}"
     elif reply.thinking:
         message[style] = reply.thinking
+    if reply.refusal is not None:
+        message["refusal"] = reply.refusal
     return message
 
 
 def _usage(request: Request, behaviour: Behaviour, replies: Replies) -> dict[str, Any] | None:
-    if behaviour.usage == "none":
+    if behaviour.usage == "null":
         return None
     counted = replies[:1] if behaviour.usage == "first_choice" else replies
     count = behaviour.count_tokens
-    prompt = count(request.text)
+    prompt = behaviour.tokens_of(request)
     thinking = sum(count(reply.thinking) for reply in counted)
     said = sum(count(reply.text or "") for reply in counted)
-    return {
+    usage: dict[str, Any] = {
         "prompt_tokens": prompt,
         "completion_tokens": thinking + said,
         "total_tokens": prompt + thinking + said,
-        "completion_tokens_details": {"reasoning_tokens": thinking},
     }
+    if behaviour.usage != "bare":
+        usage["completion_tokens_details"] = {"reasoning_tokens": thinking}
+    if behaviour.usage == "cached":
+        usage["prompt_tokens_details"] = {"cached_tokens": prompt // 2}
+    return usage
 
 
 def _head(request: Request, behaviour: Behaviour, kind: str) -> dict[str, Any]:
@@ -78,8 +96,8 @@ def completion(request: Request, behaviour: Behaviour, replies: Replies) -> dict
         for index, reply in enumerate(replies)
     ]
     body = _head(request, behaviour, "chat.completion") | {"choices": choices}
-    if usage := _usage(request, behaviour, replies):
-        body["usage"] = usage
+    if behaviour.usage != "none":
+        body["usage"] = _usage(request, behaviour, replies)
     return body
 
 
@@ -96,8 +114,8 @@ def chunks(request: Request, behaviour: Behaviour, replies: Replies) -> Iterator
             if delta is None:
                 del left[index]
     options = request.body.get("stream_options") or {}
-    if options.get("include_usage") and (usage := _usage(request, behaviour, replies)):
-        yield head | {"choices": [], "usage": usage}
+    if options.get("include_usage") and behaviour.usage != "none":
+        yield head | {"choices": [], "usage": _usage(request, behaviour, replies)}
 
 
 def _deltas(reply: ScriptedReply, behaviour: Behaviour) -> Iterator[dict[str, Any]]:
@@ -109,54 +127,6 @@ def _deltas(reply: ScriptedReply, behaviour: Behaviour) -> Iterator[dict[str, An
             yield {name: text[begin : begin + behaviour.piece_chars]}
 
 
-def error(failure: Failure | int) -> web.Response:
-    """The answer to a request that fails."""
-    if isinstance(failure, int):
-        failure = Failure(status=failure)
-    kind = "invalid_request_error" if failure.status < 500 else "server_error"
-    body = failure.body
-    if body is None:
-        body = error_body(failure.message, kind, None)
-    return web.Response(
-        status=failure.status,
-        text=body,
-        content_type="application/json",
-        headers=dict(failure.headers),
-    )
-
-
-def error_body(message: str, kind: str, code: str | int | None, param: str | None = None) -> str:
-    """OpenAI's shape of an error."""
-    said = {"message": message, "type": kind, "param": param, "code": code}
-    return json.dumps({"error": said})
-
-
-def models(behaviour: Behaviour) -> web.Response:
-    """The list of models, as vLLM gives it."""
-    cards = [
-        {
-            "id": name,
-            "object": "model",
-            "created": 1_700_000_000,
-            "owned_by": "vllm",
-            "root": name,
-            "parent": None,
-            "max_model_len": behaviour.max_model_len,
-        }
-        for name in behaviour.models
-    ]
-    return web.json_response({"object": "list", "data": cards})
-
-
-def tokens(body: dict[str, Any], behaviour: Behaviour) -> web.Response:
-    """The tokens of a prompt or of messages, as vLLM's /tokenize gives them."""
-    text = body["prompt"] if "prompt" in body else text_of(body["messages"])
-    count = behaviour.count_tokens(text)
-    return web.json_response(
-        {
-            "count": count,
-            "max_model_len": behaviour.max_model_len,
-            "tokens": list(range(count)),
-            "token_strs": None,
-        }
-    )
+def faulted(behaviour: Behaviour, fault: Fault | None) -> Behaviour:
+    """The behaviour towards a request that meets `fault`."""
+    return replace(behaviour, **fault.behaviour) if fault and fault.behaviour else behaviour
