@@ -64,6 +64,9 @@ class RequestRefused(CallError):
 class BudgetSpent(TmasError, RuntimeError):
     """A budget doesn't allow another call; what is finished is kept."""
 
+    usage = Usage()
+    """What was spent on a call that was given up because time was over."""
+
 
 class AllCandidatesFailed(TmasError, RuntimeError):
     """No candidate of an iteration came through; a resume tries that iteration again."""

@@ -24,7 +24,8 @@ from tmas_graph.answers.select import Classes
 from tmas_graph.errors import AllCandidatesFailed, RequestRefused
 from tmas_graph.memory.experience_bank import new_items, open_bank
 from tmas_graph.memory.guideline_bank import listed, merged
-from tmas_graph.models.checkpointed import checkpointed, seed_of
+from tmas_graph.models.calls import Place
+from tmas_graph.models.checkpointed import checkpointed
 from tmas_graph.models.replies import Model
 from tmas_graph.progress import Row
 from tmas_graph.prompts import Prompts
@@ -228,8 +229,8 @@ def build_graph(
 
 
 def _model(role: Role, state: State, settings: Settings) -> Model:
-    seed = seed_of(settings.seed, state["problem"].id, state["iteration"], role)
-    return checkpointed(settings.endpoint(role), seed)
+    place = Place(state["problem"].id, state["iteration"], role)
+    return checkpointed(settings.endpoint(role), settings.seed, place)
 
 
 def _skipped(runtime: Runtime[Settings], bank: str, error: RequestRefused) -> Update:

@@ -19,7 +19,8 @@ from tmas_graph.agents import solution, summary, verification
 from tmas_graph.errors import CallError
 from tmas_graph.memory.experience_bank import Item, open_bank
 from tmas_graph.memory.guideline_bank import listed
-from tmas_graph.models.checkpointed import checkpointed, seed_of
+from tmas_graph.models.calls import Place
+from tmas_graph.models.checkpointed import checkpointed
 from tmas_graph.models.replies import Model, Reply, total
 from tmas_graph.prompts import Prompts
 from tmas_graph.settings import Role, Settings
@@ -165,8 +166,8 @@ def settings_of(runtime: Runtime[Settings]) -> Settings:
 
 def model_of(role: Role, settings: Settings, problem: Problem, candidate: Rollout) -> Model:
     """The model of `role` for this candidate, with a seed of its own."""
-    seed = seed_of(settings.seed, problem.id, candidate.iteration, role, candidate.index)
-    return checkpointed(settings.endpoint(role), seed)
+    place = Place(problem.id, candidate.iteration, role, candidate.index)
+    return checkpointed(settings.endpoint(role), settings.seed, place)
 
 
 async def recall(state: RolloutState) -> Memory:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from typing import cast
 
+from tmas_graph.agents.fitting import Shown, prompt
 from tmas_graph.memory.experience_bank import Item, ItemKind
 from tmas_graph.models.replies import Model, Reply
 from tmas_graph.prompts import Prompts
@@ -31,16 +32,8 @@ async def extract(
     known: Sequence[Item],
 ) -> Reply:
     """Ask for what the next attempts can reuse and is not among the `known` items."""
-    messages = prompts.render(
-        "experience",
-        problem=problem.question,
-        kind=problem.kind,
-        rollouts=rollouts,
-        experience=known,
-        items=MOST_ITEMS,
-    )
-    replies = await model(messages)
-    return replies[0]
+    shown = Shown(rollouts=tuple(rollouts), experience=tuple(known))
+    return (await model(prompt(prompts, "experience", problem, shown, items=MOST_ITEMS)))[0]
 
 
 def parse(reply: Reply) -> tuple[Item, ...]:

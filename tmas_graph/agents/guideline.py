@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from tmas_graph.agents.fitting import Shown, prompt
 from tmas_graph.models.replies import Model, Reply
 from tmas_graph.prompts import Prompts
 from tmas_graph.state import Problem, Rollout, Strategy
@@ -25,15 +26,8 @@ async def name_strategies(
     known: Sequence[Strategy],
 ) -> Reply:
     """Ask for the strategies of the rollouts that are not among the `known` ones."""
-    messages = prompts.render(
-        "guideline",
-        problem=problem.question,
-        kind=problem.kind,
-        rollouts=rollouts,
-        strategies=known,
-    )
-    replies = await model(messages)
-    return replies[0]
+    shown = Shown(rollouts=tuple(rollouts), strategies=tuple(known))
+    return (await model(prompt(prompts, "guideline", problem, shown)))[0]
 
 
 def parse(reply: Reply, iteration: int) -> tuple[Strategy, ...]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from tmas_graph.answers.extract import last_box
 from tmas_graph.models.replies import Model, Reply
-from tmas_graph.prompts import Prompts
+from tmas_graph.prompts import Prompt, Prompts
 from tmas_graph.usage import Usage
 
 Opinion = Literal["correct", "incorrect", "unreadable"]
@@ -37,7 +37,7 @@ async def judge(model: Model, prompts: Prompts, question: str, answer: str, gold
     if max(len(answer), len(gold)) > LONGEST_ANSWER:
         return Judgement("unreadable", f"an answer of more than {LONGEST_ANSWER} characters")
     messages = prompts.render("judge", problem=question, answer=answer, gold=gold)
-    return parse((await model(messages))[0])
+    return parse((await model(Prompt(messages)))[0])
 
 
 def parse(reply: Reply) -> Judgement:

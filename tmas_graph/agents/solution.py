@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from tmas_graph.agents.fitting import Shown, prompt
 from tmas_graph.answers.extract import answer_of
 from tmas_graph.memory.experience_bank import Item
 from tmas_graph.models.replies import Model, Reply
@@ -12,7 +13,7 @@ from tmas_graph.state import Problem, Rollout, Strategy
 
 async def initial(model: Model, prompts: Prompts, problem: Problem) -> Reply:
     """Write a candidate that knows nothing but the problem."""
-    return await _one(model, prompts, "solution_initial", problem)
+    return await _one(model, prompts, "solution_initial", problem, Shown())
 
 
 async def exploit(
@@ -23,25 +24,24 @@ async def exploit(
     experience: Sequence[Item],
 ) -> Reply:
     """Write a candidate that repairs the last rollouts and reuses experience."""
-    return await _one(
-        model, prompts, "solution_exploit", problem, rollouts=rollouts, experience=experience
-    )
+    shown = Shown(rollouts=tuple(rollouts), experience=tuple(experience))
+    return await _one(model, prompts, "solution_exploit", problem, shown)
 
 
 async def explore(
     model: Model, prompts: Prompts, problem: Problem, strategies: Sequence[Strategy]
 ) -> Reply:
     """Write a candidate that avoids every strategy that was tried."""
-    return await _one(model, prompts, "solution_explore", problem, strategies=strategies)
+    shown = Shown(strategies=tuple(strategies))
+    return await _one(model, prompts, "solution_explore", problem, shown)
 
 
 def written(candidate: Rollout, reply: Reply, problem: Problem) -> Rollout:
     """`candidate` with what `reply` gives it: a solution, or the reason why it is none."""
     spent = candidate.usage + reply.usage
-    if reply.cut:
-        return replace(candidate, outcome="truncated", usage=spent)
-    if not reply.whole:
-        return replace(candidate, outcome="empty", cause=reply.finish_reason, usage=spent)
+    if reply.ending != "whole":
+        cause = reply.refusal or ("" if reply.ending == "truncated" else reply.finish_reason)
+        return replace(candidate, outcome=reply.ending, cause=cause[:200], usage=spent)
     answer = answer_of(reply.text) if problem.kind == "answer" else None
     return replace(candidate, solution=reply.text, answer=answer, usage=spent)
 
@@ -61,9 +61,5 @@ def shown(rollouts: Sequence[Rollout], tokens: int) -> tuple[Rollout, ...]:
     return tuple(fitted)
 
 
-async def _one(
-    model: Model, prompts: Prompts, name: str, problem: Problem, **values: object
-) -> Reply:
-    messages = prompts.render(name, problem=problem.question, kind=problem.kind, **values)
-    replies = await model(messages)
-    return replies[0]
+async def _one(model: Model, prompts: Prompts, name: str, problem: Problem, shown: Shown) -> Reply:
+    return (await model(prompt(prompts, name, problem, shown)))[0]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from tmas_graph.agents.fitting import Shown, prompt
 from tmas_graph.models.replies import Model, Reply
 from tmas_graph.prompts import Prompts
 from tmas_graph.state import Problem, Verification
@@ -18,16 +19,9 @@ async def summarise(
     verifications: Sequence[Verification],
 ) -> Reply:
     """Condense the `verifications` that came through."""
-    messages = prompts.render(
-        "summary",
-        problem=problem.question,
-        kind=problem.kind,
-        solution=solution,
-        verifications=[v for v in verifications if v.analysis],
-        words=LONGEST_WORDS,
-    )
-    replies = await model(messages)
-    return replies[0]
+    shown = Shown(verifications=tuple(v for v in verifications if v.analysis))
+    asked = prompt(prompts, "summary", problem, shown, solution=solution, words=LONGEST_WORDS)
+    return (await model(asked))[0]
 
 
 def parse(reply: Reply) -> str:

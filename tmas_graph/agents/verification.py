@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from tmas_graph.agents.fitting import prompt
 from tmas_graph.answers.extract import Box, last_box
 from tmas_graph.models.replies import Model, Reply
 from tmas_graph.prompts import Prompts
@@ -31,10 +32,7 @@ async def verify(
     model: Model, prompts: Prompts, problem: Problem, solution: str, *, passes: int
 ) -> list[Reply]:
     """Check `solution` in `passes` independent replies; fewer if the endpoint gave fewer."""
-    messages = prompts.render(
-        "verification", problem=problem.question, kind=problem.kind, solution=solution
-    )
-    return await model(messages, n=passes)
+    return await model(prompt(prompts, "verification", problem, solution=solution), n=passes)
 
 
 def parsed(replies: Sequence[Reply], passes: int) -> tuple[Verification, ...]:

@@ -1,6 +1,5 @@
 """Why a request brought no reply, whether to send it again, and what to tell people."""
 
-import asyncio
 import json
 import os
 import re
@@ -120,8 +119,6 @@ def of_error(error: Exception) -> Fault:
         return Fault("connection", f"it can't be reached ({reason})")
     if isinstance(error, httpx2.ConnectTimeout):
         return Fault("connection", "no connection could be made in time")
-    if isinstance(error, TimeoutError | asyncio.TimeoutError | httpx2.TimeoutException):
-        return Fault("deadline", "it did not answer in time")
     if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
         return Fault("no", f"the URL can't be used ({_line(str(error))})")
     return Fault(

@@ -45,7 +45,7 @@ class ThinkingChatOpenAI(ChatOpenAI):
     def __init__(self, http: httpx2.AsyncClient, **fields: Any) -> None:
         """Send over `http`; `fields` are ChatOpenAI's."""
         # Retries have one owner, which isn't this; streams of several replies are read here.
-        super().__init__(http_async_client=http, max_retries=0, disable_streaming=True, **fields)  # type: ignore[call-arg]
+        super().__init__(http_async_client=http, max_retries=0, disable_streaming=True, **fields)
         self._http = http
 
     async def _agenerate(
