@@ -41,11 +41,19 @@ def test_a_proof_has_no_answer() -> None:
     assert (done.solution, done.answer) == ("Thus \\boxed{7}.", None)
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter", "abort"])
-def test_a_cut_reply_is_no_solution_and_is_paid_for(reason: str) -> None:
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [("length", "truncated"), ("abort", "truncated"), ("content_filter", "filtered")],
+)
+def test_a_cut_reply_is_no_solution_and_is_paid_for(reason: str, outcome: str) -> None:
     done = written(BEGUN, Reply("So \\boxed{42}", "", reason, Usage(1, 1, 1, 0)), ANSWER)
-    assert (done.solution, done.answer, done.outcome) == ("", None, "truncated")
+    assert (done.solution, done.answer, done.outcome) == ("", None, outcome)
     assert done.usage.calls == 2
+
+
+def test_a_refusal_is_no_solution_and_its_words_are_the_cause() -> None:
+    done = written(BEGUN, Reply("", refusal="I can't help with that."), ANSWER)
+    assert (done.outcome, done.cause) == ("refused", "I can't help with that.")
 
 
 def test_an_empty_reply_is_no_solution() -> None:
