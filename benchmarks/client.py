@@ -241,7 +241,7 @@ def main() -> None:
             found = asyncio.run(run(url, options.calls, options.rounds))
         finally:
             server.kill()
-    Console().print(table(found))
+    Console(width=100).print(table(found))
 
 
 if __name__ == "__main__":
