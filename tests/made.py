@@ -49,11 +49,11 @@ def made(
     return Call(id=name, place=Place("p", iteration, role, index), **given)
 
 
-def failed(name: str = "0f", **changes: Any) -> Call:
+def failed(name: str = "0f", *, began: float = NOON, **changes: Any) -> Call:
     """A call that got no reply, of two requests."""
     sendings = (
-        sent(outcome="HTTP 503", status=503, usage=Usage(calls=1)),
-        sent(NOON + 5, 1.0, outcome="HTTP 503", status=503, queued=1.0, usage=Usage(calls=1)),
+        sent(began, outcome="HTTP 503", status=503, usage=Usage(calls=1)),
+        sent(began + 5, 1.0, outcome="HTTP 503", status=503, queued=1.0, usage=Usage(calls=1)),
     )
     given = {"replies": (), "served": "", "cause": "it is overloaded", "sendings": sendings}
     return made(name, **{**given, **changes})

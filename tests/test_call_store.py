@@ -69,7 +69,7 @@ async def test_a_call_whose_note_nobody_awaits_is_stored_before_the_store_closes
     tmp_path: Path,
 ) -> None:
     async with open_threads(tmp_path) as store:
-        store.calls("t").note(made())  # noqa: RUF006
+        store.calls("t").note(made())
     assert rows_in(tmp_path, "SELECT id, thread FROM tmas_calls") == [("0a", "t")]
 
 
@@ -147,8 +147,8 @@ async def test_what_was_spent_is_the_sum_over_every_field(store: ThreadStore) ->
     assert len(fields(Usage)) == 7
     calls = store.calls("t")
     for i in range(4):
-        calls.note(made(f"{i}", sendings=(sent(usage=usage), sent(usage=usage))))  # noqa: RUF006
-    calls.note(made("0", sendings=(sent(usage=usage),)))  # noqa: RUF006
+        calls.note(made(f"{i}", sendings=(sent(usage=usage), sent(usage=usage))))
+    calls.note(made("0", sendings=(sent(usage=usage),)))
     assert await calls.spent() == sum([usage] * 7, Usage())
 
 
@@ -169,8 +169,19 @@ def test_the_length_of_a_union_is_that_of_its_ticks(spans: list[tuple[int, int]]
     assert covered(intervals) == len(ticks)
 
 
-TEXT = st.text(st.characters(exclude_categories=()), max_size=60)  # lone surrogates and NULs among them
-AWKWARD = ["\ud800", "\ud83d\ude00 as two", "😀", "a\0b", "\x85\u2028\u2029\r\n", "\ufeff", "{{", ""]
+TEXT = st.text(
+    st.characters(exclude_categories=()), max_size=60
+)  # lone surrogates and NULs among them
+AWKWARD = [
+    "\ud800",
+    "\ud83d\ude00 as two",
+    "😀",
+    "a\0b",
+    "\x85\u2028\u2029\r\n",
+    "\ufeff",
+    "{{",
+    "",
+]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -15,7 +15,7 @@ from typing import Any
 
 from tmas_graph.checkpoints import GroupingSqliteSaver, Statements
 from tmas_graph.errors import StorageError
-from tmas_graph.models.call_rows import CallRow, covered, row_of
+from tmas_graph.models.call_rows import CallRow, as_unicode, covered, row_of
 from tmas_graph.models.calls import Call, restored
 from tmas_graph.state import digest
 from tmas_graph.usage import Usage
@@ -208,5 +208,4 @@ def _zipped(text: str) -> bytes:
 
 
 def _bindable(value: Any) -> Any:
-    """`value` as SQLite takes it, which takes no lone surrogates in text."""
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+    return as_unicode(value) if isinstance(value, str) else value

@@ -89,3 +89,8 @@ def covered(intervals: Iterable[Sequence[float]]) -> float:
             length += ended - max(began, reached)
             reached = ended
     return length
+
+
+def as_unicode(text: str) -> str:
+    """`text` with lone surrogates, which no file or terminal takes, written as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
