@@ -20,7 +20,15 @@ PAID = Usage(1, 1000, 500, 300, 640, 0, 0.0125)
 CALLS = (
     made("aa11", text="What is 6·7?"),
     made("ab22", "verification", index=1, n=4, sendings=(sent(NOON + 3, usage=PAID),)),
-    failed("ac33", began=NOON + 5, role="summary", iteration=1, index=0, purpose="retry"),
+    failed(
+        "ac33",
+        began=NOON + 5,
+        cause="http://127.0.0.1:80/v1: it is overloaded",
+        role="summary",
+        iteration=1,
+        index=0,
+        purpose="retry",
+    ),
     made("ad44", "guideline", iteration=1, cut={"solutions": 3}, sendings=(sent(NOON + 9, 1.25),)),
 )
 

@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import pytest
+from cli.conftest import Tmas
+from endpoints.scripted import ScriptedServer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tmas_graph.cli.telemetry import exporters, exporting
@@ -148,3 +150,14 @@ def test_nothing_is_set_up_for_endpoints_without_telemetry(monkeypatch: pytest.M
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "no_such_thing")
     with exporting(Settings()):
         pass
+
+
+def test_a_run_that_wants_spans_says_before_it_asks_anything_that_it_cant_send_them(
+    tmas: Tmas, scripted: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "no_such_thing")
+    monkeypatch.setenv("TMAS_TELEMETRY", "true")
+    done = tmas("solve", "What is 6·7?")
+    assert done.code == 2
+    assert "telemetry: OpenTelemetry is here without the exporter" in done.err
+    assert scripted.requests == []

@@ -23,6 +23,8 @@ from tmas_graph.threads import open_threads
 from tmas_graph.usage import Usage
 
 _OF_CANDIDATES = ("solution", "verification", "summary")
+_WHERE = re.compile(r"^https?://\S+: ")
+"""How a cause begins that names its endpoint, for which a table has no room."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _TOKENS: Sequence[tuple[str, str, int]] = (
     ("prompt", "prompt_tokens", 2),
@@ -210,7 +212,8 @@ def _purpose(row: CallRow) -> str:
 
 
 def _ending(row: CallRow) -> str:
-    parts = [row.cause if row.outcome == "failed" and row.cause else row.outcome]
+    cause = _WHERE.sub("", row.cause)
+    parts = [cause if row.outcome == "failed" and cause else row.outcome]
     if 0 < row.replies < row.n:
         parts.append(f"{row.replies} of {row.n} came")
     if row.cut:
