@@ -1,7 +1,7 @@
 """Durable runs: where threads are kept, how they start, stop, resume and are listed.
 
-A state folder holds one SQLite database (checkpoints by LangGraph, and a table of threads) and,
-for each thread, a Chroma folder for its experience bank. A thread belongs to one process at a
+A state folder holds one SQLite database (checkpoints by LangGraph, threads, and their model calls)
+and, for each thread, a Chroma folder for its experience bank. A thread belongs to one process at a
 time; the operating system frees it when that process ends, however it ends.
 """
 
@@ -20,6 +20,7 @@ import aiosqlite
 from filelock import FileLock, Timeout
 from langchain_core.runnables import RunnableConfig
 
+from tmas_graph.call_store import TABLES, SqliteCalls
 from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
 from tmas_graph.graph import build_graph
@@ -99,6 +100,10 @@ class ThreadStore:
         """The state of thread `name` after its last finished step; empty before the first."""
         found = await build_graph(self.saver).aget_state(_config(name))
         return dict(found.values or {})
+
+    def calls(self, name: str) -> SqliteCalls:
+        """The model calls of thread `name`."""
+        return SqliteCalls(self.saver, name)
 
     async def run(self, record: Record, *, on_event: OnEvent | None = None) -> Result:
         """Start thread `record`, or let it go on; no finished model call is made again.
@@ -194,7 +199,8 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
         store = ThreadStore(place, connection)
         try:
             await store.saver.setup()
-            await connection.execute(_TABLE)
+            for table in (_TABLE, *TABLES):
+                await connection.execute(table)
             await connection.commit()
         except sqlite3.Error as error:
             raise _unusable(place, error) from error

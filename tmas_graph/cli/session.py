@@ -14,6 +14,7 @@ from rich.text import Text
 from tmas_graph.cli.live import LiveView, PlainView, View
 from tmas_graph.cli.models import progress_bar
 from tmas_graph.cli.report import report
+from tmas_graph.cli.telemetry import exporting
 from tmas_graph.configuration import flat, nested
 from tmas_graph.errors import TmasError
 from tmas_graph.evaluation.grading import Graded, graded, judge_of
@@ -126,7 +127,8 @@ def _run(
             record = await prepare(store)
             begun.append(record)
             view.begin(record)
-            return await store.run(record, on_event=view.on_event)
+            with exporting(record.settings):
+                return await store.run(record, on_event=view.on_event)
 
     try:
         with view:

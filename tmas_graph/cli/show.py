@@ -12,13 +12,38 @@ from tmas_graph.cli.options import Home, Json, home_of
 
 def show(
     thread: Annotated[str, typer.Argument(help="Its name; `tmas threads` lists them.")],
+    calls: Annotated[
+        bool, typer.Option("--calls", help="List its model calls, and what they cost.")
+    ] = False,
+    call: Annotated[
+        str | None,
+        typer.Option("--call", metavar="ID", help="All of one call; how its id begins is enough."),
+    ] = None,
     as_json: Json = False,
+    as_jsonl: Annotated[
+        bool,
+        typer.Option("--jsonl", help="With --calls: all of each call, a JSON object a line."),
+    ] = False,
     home: Home = None,
 ) -> None:
     """Show a thread: its problem, every candidate, both banks, and the result."""
+    if calls and call is not None:
+        raise typer.BadParameter("give --calls or --call ID, not both")
+    if as_jsonl and (as_json or not calls):
+        raise typer.BadParameter("--jsonl goes with --calls, and not with --json")
+    folder = home_of(home)
+    if calls or call is not None:
+        from tmas_graph.cli import calls as views
+
+        if as_jsonl:
+            views.print_lines(folder, thread)
+        elif call is not None:
+            views.show_call(folder, thread, call, as_json=as_json)
+        else:
+            views.show_calls(folder, thread, as_json=as_json)
+        return
     from tmas_graph.running import run_blocking
 
-    folder = home_of(home)
     story = run_blocking(lambda: _story(folder, thread))
     if as_json:
         print(json.dumps(story, indent=2))  # noqa: T201
@@ -29,12 +54,13 @@ def show(
 async def _story(folder: Path, name: str) -> dict[str, Any]:
     from tmas_graph.cli.threads import status_of
     from tmas_graph.memory.experience_bank import open_bank
+    from tmas_graph.models.call_rows import as_unicode
     from tmas_graph.progress import attempts
     from tmas_graph.threads import open_threads
 
     async with open_threads(folder) as store:
-        record = await store.get(name)
-        values = await store.values(name)
+        record = await store.get(as_unicode(name))
+        values = await store.values(record.id)
         status = status_of(record, store)
     bank = open_bank(record.settings.memory_folder)
     items = await bank.read(tuple(values.get("experience_ids", ())))
