@@ -10,7 +10,7 @@ from langgraph.func import task
 
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import BudgetSpent, CallError, EndpointDown, RequestRefused
-from tmas_graph.models import pool
+from tmas_graph.models import pool, telemetry
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import Call, CallLog, Place, restored
 from tmas_graph.models.making import Ask
@@ -99,9 +99,12 @@ class _Caller:
         except BudgetSpent:
             return reply
         [new] = call.replies[:1]
-        text = begun + new.text
-        thinking = "\n".join(filter(None, [reply.thinking if begun else "", new.thinking]))
-        return replace(new, text=text, thinking=thinking, usage=reply.usage + new.usage)
+        spent = reply.usage + new.usage
+        if not begun:
+            return replace(new, usage=spent)
+        # A reasoning parser may take what follows an answer's beginning for thinking.
+        text = begun + (new.text or new.thinking)
+        return replace(new, text=text, thinking=reply.thinking, usage=spent)
 
     async def _call(
         self, prompt: Prompt, *, n: int = 1, offset: int = 0, purpose: str = "first"
@@ -129,6 +132,8 @@ class _Caller:
                 budget.charge(call.usage)
             if log:
                 notes.append(log.note(call))
+            if self.endpoint.telemetry:
+                telemetry.emit(call)
 
         if budget and not self.unbudgeted:
             ask = replace(ask, seconds=budget.seconds_left)
