@@ -64,6 +64,9 @@ class RequestRefused(CallError):
 class BudgetSpent(TmasError, RuntimeError):
     """A budget doesn't allow another call; what is finished is kept."""
 
+    usage = Usage()
+    """What the call's other requests have cost, where it took several."""
+
 
 class AllCandidatesFailed(TmasError, RuntimeError):
     """No candidate of an iteration came through; a resume tries that iteration again."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import ThreadChanged
 from tmas_graph.graph import GRAPH_VERSION
 from tmas_graph.prompts import Prompts
@@ -17,9 +18,17 @@ _FREE = {
     "early_stop_iterations",
     "max_calls",
     "max_total_tokens",
+    "max_cost",
+    "max_seconds",
+    "prices",
     "concurrency",
+    "requests_per_minute",
+    "tokens_per_minute",
     "attempts",
     "timeout_seconds",
+    "stall_seconds",
+    "tokenizer",
+    "telemetry",
     "judge",
     "memory_folder",
     "prompts_folder",
@@ -64,6 +73,19 @@ def differences(record: Record, settings: Settings, models: Mapping[str, str]) -
             changes.append(f"the {role} model ({record.models.get(role)} → {models.get(role)})")
     old, new = record.settings.model_dump(), settings.model_dump()
     changes += [f"{n} ({old[n]} → {new[n]})" for n in new if n not in _FREE and old[n] != new[n]]
+    return [*changes, *_changes_by_role(record.settings, settings)]
+
+
+def _changes_by_role(old: Settings, new: Settings) -> list[str]:
+    """What changed for single roles alone, in effect: not with what holds for all."""
+    changes = []
+    for role in ROLES:
+        before, after = old.endpoint(role), new.endpoint(role)
+        for name in sorted(Endpoint.model_fields.keys() - _FREE - {"api_key"}):
+            was, is_now = getattr(before, name), getattr(after, name)
+            shared = (getattr(old, name), getattr(new, name))
+            if was != is_now and (was, is_now) != shared:
+                changes.append(f"roles.{role}.{name} ({was} → {is_now})")
     return changes
 
 

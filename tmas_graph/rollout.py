@@ -1,8 +1,9 @@
 """The subgraph of one candidate: solve (initial, exploit or explore), verify, summarise.
 
 Each candidate flows through at its own pace; nothing here waits for another candidate. An
-endpoint that gives no reply makes the candidate `failed`, as a value, so that its siblings go on;
-sent in again, a failed candidate continues after its last finished agent.
+endpoint that gives no reply makes the candidate `failed`, and a budget that allows no further call
+makes it `halted`, as values, so that its siblings go on; sent in again, such a candidate continues
+after its last finished agent.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,10 +17,11 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from tmas_graph.agents import solution, summary, verification
-from tmas_graph.errors import CallError
+from tmas_graph.errors import BudgetSpent, CallError
 from tmas_graph.memory.experience_bank import Item, open_bank
 from tmas_graph.memory.guideline_bank import listed
-from tmas_graph.models.checkpointed import checkpointed, seed_of
+from tmas_graph.models.calls import Place
+from tmas_graph.models.checkpointed import checkpointed
 from tmas_graph.models.replies import Model, Reply, total
 from tmas_graph.prompts import Prompts
 from tmas_graph.settings import Role, Settings
@@ -103,11 +105,11 @@ async def verify(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpda
         replies = await verification.verify(
             model, prompts, state["problem"], candidate.solution, passes=passes
         )
-    except CallError as error:
-        return _update(runtime, _failed(candidate, "verification", error))
+    except (CallError, BudgetSpent) as error:
+        return _update(runtime, _stopped(candidate, "verification", error))
+    candidate = candidate.charged("verification", total(replies))
     checks = verification.parsed(replies, passes)
-    spent = candidate.usage + total(replies)
-    return _update(runtime, replace(candidate, verifications=checks, usage=spent))
+    return _update(runtime, replace(candidate, verifications=checks))
 
 
 async def summarise(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
@@ -119,9 +121,9 @@ async def summarise(state: RolloutState, runtime: Runtime[Settings]) -> RolloutU
         reply = await summary.summarise(
             model, prompts, state["problem"], candidate.solution, checks
         )
-    except CallError as error:
-        return _update(runtime, _failed(candidate, "summary", error))
-    return _update(runtime, _finished(candidate, reply))
+    except (CallError, BudgetSpent) as error:
+        return _update(runtime, _stopped(candidate, "summary", error))
+    return _update(runtime, _finished(candidate.charged("summary", reply.usage), reply))
 
 
 def which_agent(state: RolloutState) -> _Agent:
@@ -165,8 +167,8 @@ def settings_of(runtime: Runtime[Settings]) -> Settings:
 
 def model_of(role: Role, settings: Settings, problem: Problem, candidate: Rollout) -> Model:
     """The model of `role` for this candidate, with a seed of its own."""
-    seed = seed_of(settings.seed, problem.id, candidate.iteration, role, candidate.index)
-    return checkpointed(settings.endpoint(role), seed)
+    place = Place(problem.id, candidate.iteration, role, candidate.index)
+    return checkpointed(settings.endpoint(role), settings.seed, place)
 
 
 async def recall(state: RolloutState) -> Memory:
@@ -187,7 +189,7 @@ async def recall(state: RolloutState) -> Memory:
 
 
 def memory_of(values: Any) -> Memory:
-    """What the graph's state `values` offer to the candidates of the iteration to come."""
+    """What the graph's state `values` offer to the candidates of the iteration that runs."""
     iteration = values.get("iteration", 0)
     rollouts = tuple(r for r in values.get("rollouts", ()) if r.iteration < iteration)
     return Memory(
@@ -201,8 +203,9 @@ async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> R
     model = model_of("solution", settings, state["problem"], candidate)
     try:
         reply = await ask(model, Prompts.of(settings), state["problem"])
-    except CallError as error:
-        return _update(runtime, _failed(candidate, "solution", error))
+    except (CallError, BudgetSpent) as error:
+        return _update(runtime, _stopped(candidate, "solution", error))
+    candidate = candidate.charged("solution", reply.usage)
     return _update(runtime, solution.written(candidate, reply, state["problem"]))
 
 
@@ -224,11 +227,13 @@ def _finished(candidate: Rollout, reply: Reply) -> Rollout:
         verifications=scores,
         summary=summary.parse(reply),
         outcome="finished",
-        usage=candidate.usage + reply.usage,
     )
 
 
-def _failed(candidate: Rollout, role: Role, error: CallError) -> Rollout:
+def _stopped(candidate: Rollout, role: Role, error: CallError | BudgetSpent) -> Rollout:
+    candidate = candidate.charged(role, error.usage)
+    if isinstance(error, BudgetSpent):
+        return replace(candidate, outcome="halted", cause=str(error))
     return replace(candidate, outcome="failed", cause=f"{role}: {error}")
 
 
@@ -239,6 +244,7 @@ def _update(runtime: Runtime[Settings], candidate: Rollout) -> RolloutUpdate:
 
 def event(kind: str, candidate: Rollout) -> dict[str, Any]:
     """What a live view needs to know of a candidate: no texts, plain values."""
+    spent = candidate.spent
     return {
         "event": kind,
         "iteration": candidate.iteration,
@@ -249,6 +255,7 @@ def event(kind: str, candidate: Rollout) -> dict[str, Any]:
         "solved": bool(candidate.solution),
         "scores": [v.score for v in candidate.verifications],
         "cause": candidate.cause,
-        "calls": candidate.usage.calls,
-        "tokens": candidate.usage.tokens,
+        "calls": spent.calls,
+        "tokens": spent.tokens,
+        "cost": spent.cost,
     }

@@ -24,12 +24,16 @@ from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
 from tmas_graph.graph import build_graph
 from tmas_graph.memory.experience_bank import open_bank
+from tmas_graph.models.budget import Budget
+from tmas_graph.models.checkpointed import BUDGET
 from tmas_graph.progress import stop_reason
 from tmas_graph.records import Record, made_with
 from tmas_graph.running import OnEvent, follow
 from tmas_graph.serde import STORED
 from tmas_graph.settings import Settings, near
+from tmas_graph.spending import account, total
 from tmas_graph.state import Problem, Result
+from tmas_graph.usage import Usage
 
 _DATABASE = "tmas.sqlite"
 _TABLE = """
@@ -100,10 +104,18 @@ class ThreadStore:
         found = await build_graph(self.saver).aget_state(_config(name))
         return dict(found.values or {})
 
-    async def run(self, record: Record, *, on_event: OnEvent | None = None) -> Result:
+    async def run(
+        self, record: Record, *, run: Budget | None = None, on_event: OnEvent | None = None
+    ) -> Result:
         """Start thread `record`, or let it go on; no finished model call is made again.
 
-        Its settings may ask for more than they did (iterations, budget) of a thread that is done.
+        Its settings may ask for more than they did (iterations, budget) of a thread that is done;
+        if they don't, the event `already` is given and the result is the one that it has.
+
+        Args:
+            record: the thread, with the settings that hold from now on.
+            run: a budget that it shares with others, for this sitting alone.
+            on_event: called with each event.
 
         Raises:
             ThreadBusy: another process works on it.
@@ -115,7 +127,9 @@ class ThreadStore:
             try:
                 await self._save(replace(record, status="running", cause=""))
                 await open_bank(record.settings.memory_folder).open()
-                result = await self._advance(record, on_event)
+                budget = Budget.of(record.settings, within=run)
+                budget.carry(*await _carried(self, record))
+                result = await self._advance(record, budget, on_event)
                 await self._save(replace(record, status="done", cause=""))
             except BaseException as error:
                 with suppress(sqlite3.Error):
@@ -123,16 +137,20 @@ class ThreadStore:
                 if isinstance(error, sqlite3.Error):
                     raise _unusable(self.folder, error) from error
                 raise
-            return result
+            return replace(result, usage=budget.spent)
 
-    async def _advance(self, record: Record, on_event: OnEvent | None) -> Result:
+    async def _advance(self, record: Record, budget: Budget, on_event: OnEvent | None) -> Result:
         graph, config = build_graph(self.saver), _config(record.id)
+        config["configurable"][BUDGET] = budget
         found = await graph.aget_state(config)
         given: Any = None
         if found.created_at is None:
             given = {"problem": record.problem}
         elif not found.tasks:  # `next` is empty, too, for tasks whose writes alone were stored
-            if stop_reason(found.values, record.settings):
+            # An iteration that a budget cut short isn't over: its candidates go on with more.
+            if stop := stop_reason(found.values, record.settings, budget):
+                if on_event is not None:
+                    on_event({"event": "already", "stop": stop})
                 result: Result = found.values["result"]
                 return result
             await graph.aupdate_state(config, {"stop": None}, as_node="decide")
@@ -208,6 +226,15 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
 
 def _config(name: str) -> RunnableConfig:
     return {"configurable": {"thread_id": name}}
+
+
+async def _carried(store: ThreadStore, record: Record) -> tuple[Usage, float]:
+    """What earlier sittings of `record` spent, and for how many seconds they worked.
+
+    TO CONNECT: both come from the thread's call store, `spent()` and `seconds()`; until then the
+    spend is what the graph's state knows of, and the time is that of this sitting alone.
+    """
+    return total(account(await store.values(record.id))), 0.0
 
 
 def _now() -> str:
