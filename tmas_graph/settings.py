@@ -115,11 +115,11 @@ class Settings(Endpoint):
             servers.setdefault(_server(endpoint), {})[role] = endpoint
         for sharing in servers.values():
             (first, one), *others = sharing.items()
-            for (role, other), name in product(others, _LIMITS):
+            for (sharer, other), name in product(others, _LIMITS):
                 mine, theirs = getattr(other, name), getattr(one, name)
                 if mine != theirs:
                     raise ValueError(
-                        f"roles.{role}.{name} is {mine}, but {theirs} for {first}, at the same "
+                        f"roles.{sharer}.{name} is {mine}, but {theirs} for {first}, at the same "
                         f"server. Set {name} once for all, or give the role a base_url of its own"
                     )
         return self

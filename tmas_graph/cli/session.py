@@ -11,9 +11,10 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from tmas_graph.cli.live import LiveView, PlainView, View
+from tmas_graph.cli.live import LiveView, PlainView
 from tmas_graph.cli.models import progress_bar
 from tmas_graph.cli.report import report
+from tmas_graph.cli.view import View
 from tmas_graph.configuration import flat, nested
 from tmas_graph.errors import TmasError
 from tmas_graph.evaluation.grading import Graded, graded, judge_of
@@ -138,7 +139,7 @@ def _run(
         _say_how_to_resume(str(error), begun)
         raise typer.Exit(2) from None
     if not as_json:
-        report(console, begun[0], result)
+        report(console, begun[0], result, already=view.already)
     grade = {} if gold is None else _grade(begun[0].problem, result, gold, settings)
     if as_json:
         print(json.dumps({**_plain(begun[0], result), **grade}, indent=2))  # noqa: T201
