@@ -7,7 +7,7 @@ START → plan ═(one Send per candidate)═▶ rollout × N ─▶ experience 
 """
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
@@ -16,89 +16,28 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
-from typing_extensions import TypedDict
 
-from tmas_graph import progress, spending
+from tmas_graph import progress
 from tmas_graph.agents import experience, guideline
 from tmas_graph.agents.solution import shown
-from tmas_graph.answers.select import Classes
+from tmas_graph.channels import State, Update
 from tmas_graph.errors import AllCandidatesFailed, RequestRefused
+from tmas_graph.events import of_candidate
 from tmas_graph.memory.experience_bank import new_items, open_bank
 from tmas_graph.memory.guideline_bank import listed, merged
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import BUDGET, checkpointed
 from tmas_graph.models.replies import Model
-from tmas_graph.progress import Row
 from tmas_graph.prompts import Prompts
-from tmas_graph.rollout import build_rollout, event, memory_of, settings_of
+from tmas_graph.rollout import build_rollout, memory_of, settings_of
 from tmas_graph.serde import restoring
 from tmas_graph.settings import Role, Settings
-from tmas_graph.state import (
-    Input,
-    Mode,
-    Output,
-    Result,
-    Rollout,
-    Stop,
-    Strategy,
-    Unstored,
-    as_problem,
-    latest,
-)
+from tmas_graph.state import Input, Output, Unstored, as_problem
 from tmas_graph.usage import Usage
 
 GRAPH_VERSION = 2
 """Changes when threads of older versions can't be resumed: nodes or state were renamed."""
-
-
-class State(Input, total=False):
-    """What the graph keeps; each channel is of constant size, or nearly.
-
-    Tuples come back from a checkpoint as lists; who needs one makes one.
-    """
-
-    iteration: int
-    """t: the iteration that runs or comes next; so many are done."""
-    modes: tuple[Mode, ...]
-    """How each candidate of iteration t works."""
-    rollouts: Annotated[tuple[Rollout, ...], latest]
-    """R: the rollouts of the last iteration; while the next one runs, of both."""
-    history: tuple[Row, ...]
-    """Every candidate so far without its texts: the fields of an Attempt, in order."""
-    classes: Classes
-    """Which of them gave equal answers; for each of `history` the place of the first equal one."""
-    experience_ids: tuple[str, ...]
-    """E: the ledger; which items of the store exist for this run."""
-    strategies: tuple[Strategy, ...]
-    """G: the guideline bank."""
-    bank_usage: Annotated[dict[str, Usage], progress.by_bank]
-    """What the two bank agents spent in iteration t."""
-    spend: tuple[spending.Row, ...]
-    """Spent in finished iterations, by role; for each an iteration, a role, a Usage's fields."""
-    leader: Rollout | None
-    """The best rollout that holds the leading answer, or the best proof."""
-    stop: Stop | None
-    """Why no further iteration follows."""
-    result: Result
-
-
-class Update(TypedDict, total=False):
-    """What a node of the graph may return."""
-
-    problem: Any
-    iteration: int
-    modes: tuple[Mode, ...]
-    rollouts: int
-    history: tuple[Row, ...]
-    classes: Classes
-    experience_ids: tuple[str, ...]
-    strategies: tuple[Strategy, ...]
-    bank_usage: dict[str, Usage]
-    spend: tuple[spending.Row, ...]
-    leader: Rollout | None
-    stop: Stop | None
-    result: Result
 
 
 def plan(state: State, runtime: Runtime[Settings]) -> Update:
@@ -111,7 +50,7 @@ def plan(state: State, runtime: Runtime[Settings]) -> Update:
     runtime.stream_writer({"event": "iteration", "iteration": iteration, "modes": list(modes)})
     begun = progress.current({**state, "iteration": iteration})
     for rollout in (r for r in begun if not progress.candidate(r, iteration, r.index, r.mode)):
-        runtime.stream_writer(event("candidate", rollout))
+        runtime.stream_writer(of_candidate("candidate", rollout))
     return {"problem": problem, "iteration": iteration, "modes": modes, "stop": None}
 
 

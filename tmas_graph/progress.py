@@ -25,7 +25,7 @@ from tmas_graph.state import (
 from tmas_graph.usage import Usage
 
 State = Mapping[str, Any]
-"""The graph's state, read only; graph.py says what each channel holds."""
+"""The graph's state, read only; channels.py says what each part holds."""
 
 Row = tuple[int, int, Mode, Outcome, str | None, float | None]
 """The fields of an Attempt: what a checkpoint holds of it."""

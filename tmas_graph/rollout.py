@@ -18,6 +18,7 @@ from typing_extensions import TypedDict
 
 from tmas_graph.agents import solution, summary, verification
 from tmas_graph.errors import BudgetSpent, CallError
+from tmas_graph.events import of_candidate
 from tmas_graph.memory.experience_bank import Item, open_bank
 from tmas_graph.memory.guideline_bank import listed
 from tmas_graph.models.calls import Place
@@ -199,7 +200,7 @@ def memory_of(values: Any) -> Memory:
 
 async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> RolloutUpdate:
     settings, candidate = settings_of(runtime), _candidate(state)
-    runtime.stream_writer(event("started", candidate))
+    runtime.stream_writer(of_candidate("started", candidate))
     model = model_of("solution", settings, state["problem"], candidate)
     try:
         reply = await ask(model, Prompts.of(settings), state["problem"])
@@ -238,24 +239,5 @@ def _stopped(candidate: Rollout, role: Role, error: CallError | BudgetSpent) -> 
 
 
 def _update(runtime: Runtime[Settings], candidate: Rollout) -> RolloutUpdate:
-    runtime.stream_writer(event("candidate", candidate))
+    runtime.stream_writer(of_candidate("candidate", candidate))
     return {"rollouts": (candidate,)}
-
-
-def event(kind: str, candidate: Rollout) -> dict[str, Any]:
-    """What a live view needs to know of a candidate: no texts, plain values."""
-    spent = candidate.spent
-    return {
-        "event": kind,
-        "iteration": candidate.iteration,
-        "index": candidate.index,
-        "mode": candidate.mode,
-        "outcome": candidate.outcome,
-        "answer": candidate.answer,
-        "solved": bool(candidate.solution),
-        "scores": [v.score for v in candidate.verifications],
-        "cause": candidate.cause,
-        "calls": spent.calls,
-        "tokens": spent.tokens,
-        "cost": spent.cost,
-    }

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
-from tmas_graph.graph import State, build_graph
+from tmas_graph.channels import State
+from tmas_graph.graph import build_graph
 from tmas_graph.models import pool
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import CallLog
