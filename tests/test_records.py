@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from tmas_graph.errors import ThreadChanged
 from tmas_graph.graph import GRAPH_VERSION
 from tmas_graph.prompts import Prompts
-from tmas_graph.records import Record, differences
+from tmas_graph.records import Record, differences, refuse_other_version
 from tmas_graph.settings import ROLES, Settings
 from tmas_graph.state import Problem
 
@@ -65,3 +66,9 @@ def test_a_role_keeps_its_own_when_what_holds_for_all_changes() -> None:
 )
 def test_what_changes_no_reply_may_differ(after: dict[str, Any]) -> None:
     assert changes({}, after) == []
+
+
+def test_a_thread_of_another_version_of_the_graph_is_refused() -> None:
+    old = Record("t", Problem("Q"), Settings(), {}, MODELS, GRAPH_VERSION - 1, "done", "", "", "")
+    with pytest.raises(ThreadChanged, match=r"t was made by version \d+ of the graph.*new thread"):
+        refuse_other_version(old)

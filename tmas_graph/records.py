@@ -62,8 +62,6 @@ class Record:
 def differences(record: Record, settings: Settings, models: Mapping[str, str]) -> list[str]:
     """What changed since `record` was made that its next iterations would notice, in words."""
     changes = []
-    if record.version != GRAPH_VERSION:
-        changes.append(f"the graph's version ({record.version} → {GRAPH_VERSION})")
     hashes = Prompts.of(settings).hashes()
     changed = sorted(n for n in hashes if hashes[n] != record.prompts.get(n))
     if changed:
@@ -93,6 +91,19 @@ def made_with(record: Record, settings: Settings, models: Mapping[str, str]) -> 
     """`record` as one that goes on with these settings, models and today's prompts."""
     hashes = Prompts.of(settings).hashes()
     return replace(record, settings=settings, models=models, prompts=hashes, version=GRAPH_VERSION)
+
+
+def refuse_other_version(record: Record) -> None:
+    """Refuse to go on with a thread whose state this version of the graph can't read.
+
+    Raises:
+        ThreadChanged: it was made by another version.
+    """
+    if record.version != GRAPH_VERSION:
+        raise ThreadChanged(
+            f"threads: {record.id} was made by version {record.version} of the graph, and this is "
+            f"version {GRAPH_VERSION}. Start a new thread."
+        )
 
 
 def refuse_changes(record: Record, changes: list[str]) -> None:

@@ -20,7 +20,7 @@ from tmas_graph.errors import TmasError
 from tmas_graph.evaluation.grading import Graded, graded, judge_of
 from tmas_graph.models import local, pool
 from tmas_graph.prompts import Prompts
-from tmas_graph.records import Record, differences, made_with, refuse_changes
+from tmas_graph.records import Record, differences, made_with, refuse_changes, refuse_other_version
 from tmas_graph.running import run_blocking
 from tmas_graph.settings import ALL_ROLES, Settings
 from tmas_graph.state import Problem, Result
@@ -59,6 +59,7 @@ def go_on(
 
     async def prepare(store: ThreadStore) -> Record:
         record = await store.get(name)
+        refuse_other_version(record)
         settings = with_keys(changed(record.settings, changes), keys)
         await asyncio.to_thread(start_local_models, settings)
         models = await pool.check(settings)

@@ -29,6 +29,7 @@ def show(
 
 async def _story(folder: Path, name: str) -> dict[str, Any]:
     from tmas_graph.cli.threads import status_of
+    from tmas_graph.graph import GRAPH_VERSION
     from tmas_graph.memory.experience_bank import open_bank
     from tmas_graph.progress import attempts
     from tmas_graph.spending import account
@@ -51,7 +52,7 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         "rollouts": [asdict(r) for r in values.get("rollouts", ())],
         "experience": [asdict(item) for item in items],
         "strategies": [asdict(s) for s in values.get("strategies", ())],
-        "spend": [asdict(s) for s in account(values)],
+        "spend": [asdict(s) for s in account(values)] if record.version == GRAPH_VERSION else [],
         "result": asdict(values["result"]) if values.get("result") else None,
     }
 
