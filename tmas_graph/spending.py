@@ -1,7 +1,7 @@
 """The account of a run: what each role spent in each iteration, and which limit that reaches.
 
 Rows are plain tuples, because a checkpoint holds them all. Not covered: calls that were broken off
-(by Ctrl-C, say), which only a Budget has counted.
+(by Ctrl-C, say) and a bank's that got no reply, which only a Budget has counted.
 """
 
 from collections.abc import Mapping, Sequence

@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiosqlite
 from filelock import FileLock, Timeout
@@ -151,10 +151,15 @@ class ThreadStore:
             if stop := stop_reason(found.values, record.settings, budget):
                 if on_event is not None:
                     on_event({"event": "already", "stop": stop})
-                result: Result = found.values["result"]
-                return result
+                return cast(Result, found.values["result"])
             await graph.aupdate_state(config, {"stop": None}, as_node="decide")
-        return await follow(graph, given, config, record.settings, on_event)
+        result = await follow(graph, given, config, record.settings, on_event)
+        if found.tasks and result.stop == "budget":
+            # It may be an earlier sitting's stop, which broke off before it was stored.
+            state = await self.values(record.id)
+            if not stop_reason(state, record.settings, budget):
+                return await self._advance(record, budget, on_event)
+        return result
 
     async def _save(self, record: Record) -> None:
         row = (
