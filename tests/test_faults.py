@@ -40,7 +40,13 @@ def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def solved(at: ScriptedServer, **changes: Any) -> Run:
-    given = {"candidates": 3, "verifications": 3, "iterations": 3, "early_stop": False, "epsilon": 0.4}
+    given = {
+        "candidates": 3,
+        "verifications": 3,
+        "iterations": 3,
+        "early_stop": False,
+        "epsilon": 0.4,
+    }
     settings = Settings.checked({"base_url": at.base_url, "model": "scripted", **given, **changes})
     events: list[Any] = []
     budget = Budget()

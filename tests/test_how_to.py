@@ -38,7 +38,7 @@ async def test_the_python_page_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = blocks_of("python.md")
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     names: dict[str, Any] = {"__name__": "how_to"}
     with server(script=Reasoner(chance=1.0).short()) as endpoint:
         monkeypatch.setenv("TMAS_BASE_URL", endpoint.base_url)

@@ -16,7 +16,7 @@ from typing import Any
 from tmas_graph.checkpoints import GroupingSqliteSaver, Statements
 from tmas_graph.errors import StorageError
 from tmas_graph.models.call_rows import CallRow, as_unicode, covered, row_of
-from tmas_graph.models.calls import Call, restored
+from tmas_graph.models.calls import Call, Place, restored
 from tmas_graph.state import digest
 from tmas_graph.usage import Usage
 
@@ -24,12 +24,13 @@ TABLES = (
     """CREATE TABLE IF NOT EXISTS tmas_calls (
     id TEXT PRIMARY KEY, thread TEXT NOT NULL, began REAL NOT NULL, ended REAL NOT NULL,
     queued REAL NOT NULL, iteration INTEGER NOT NULL, role TEXT NOT NULL,
-    candidate INTEGER NOT NULL, purpose TEXT NOT NULL, model TEXT NOT NULL, n INTEGER NOT NULL,
-    replies INTEGER NOT NULL, outcome TEXT NOT NULL, cause TEXT NOT NULL, cut TEXT NOT NULL,
+    candidate INTEGER NOT NULL, purpose TEXT NOT NULL, seed INTEGER, model TEXT NOT NULL,
+    n INTEGER NOT NULL, replies INTEGER NOT NULL, outcome TEXT NOT NULL, cause TEXT NOT NULL, cut TEXT NOT NULL,
     calls INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL,
     reasoning_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL,
     estimated_tokens INTEGER NOT NULL, cost REAL NOT NULL, body BLOB NOT NULL)""",
     "CREATE INDEX IF NOT EXISTS tmas_calls_by_time ON tmas_calls (thread, began, id)",
+    "CREATE INDEX IF NOT EXISTS tmas_calls_by_place ON tmas_calls (thread, iteration, seed)",
     "CREATE TABLE IF NOT EXISTS tmas_texts (digest TEXT PRIMARY KEY, text BLOB NOT NULL)",
 )
 _USAGE = tuple(field.name for field in fields(Usage))
@@ -54,6 +55,8 @@ class SqliteCalls:
         self._stored: set[str] = set()
         """Digests of texts that are committed, and need not be compressed again."""
         self._tasks: set[asyncio.Task[None]] = set()
+        self._sat_before = False
+        """Whether an earlier sitting made calls, as far as `spent` has looked."""
 
     def note(self, call: Call) -> Awaitable[None]:
         """Take `call` in at once; what is returned, awaited, ends when it is stored for good.
@@ -88,6 +91,21 @@ class SqliteCalls:
         [call] = await self._restored([rows[0][0]])
         return call
 
+    async def earlier(self, place: Place, seed: int | None, purpose: str) -> Call | None:
+        """An answered call of an earlier sitting with these; None if there is none.
+
+        A finished call whose step was not: its checkpoint holds nothing of it.
+        """
+        if seed is None or not self._sat_before:
+            return None
+        query = (
+            "SELECT body FROM tmas_calls WHERE thread = ? AND iteration = ? AND seed = ? "
+            "AND role = ? AND candidate = ? AND purpose = ? AND replies > 0"
+        )
+        given = (self._thread, place.iteration, seed, place.role, place.index, purpose)
+        rows = await self._select(f"{query} ORDER BY began DESC LIMIT 1", *given)
+        return (await self._restored([rows[0][0]]))[0] if rows else None
+
     async def find(self, prefix: str, *, most: int = 9) -> list[str]:
         """Ids of calls that begin with `prefix`, no more than `most`."""
         await self._saver.flush()
@@ -115,6 +133,7 @@ class SqliteCalls:
         sums = ", ".join(f"COALESCE(SUM({name}), 0)" for name in _USAGE)
         query = f"SELECT {sums} FROM tmas_calls WHERE thread = ?"
         [row] = await self._select(query, self._thread)
+        self._sat_before = self._sat_before or row[0] > 0
         return Usage(*row)
 
     async def seconds(self) -> float:

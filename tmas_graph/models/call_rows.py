@@ -23,6 +23,7 @@ class CallRow:
     role: str
     candidate: int
     purpose: str
+    seed: int | None
     model: str
     """As the endpoint calls it, else as it was asked for."""
     n: int
@@ -54,6 +55,7 @@ def row_of(call: Call) -> CallRow:
         role=call.place.role,
         candidate=call.place.index,
         purpose=call.purpose,
+        seed=call.seed,
         model=call.served or call.model,
         n=call.n,
         replies=len(call.replies),

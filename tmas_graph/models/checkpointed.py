@@ -111,8 +111,6 @@ class _Caller:
     ) -> Call:
         place = get_config().get("configurable", {})
         budget, log = place.get(BUDGET), place.get(LOG)
-        if budget and not self.unbudgeted:
-            budget.check()
         ask = Ask(n, self.seed + offset, self.place, purpose, *self._more(purpose))
 
         @task  # a closure: an argument, the endpoint with its key would be shown in streams
@@ -124,6 +122,11 @@ class _Caller:
     async def _made(
         self, prompt: Prompt, ask: Ask, budget: Budget | None, log: CallLog | None
     ) -> Call:
+        if (done := await _earlier(log, ask, prompt)) is not None:
+            return done
+        if budget and not self.unbudgeted:
+            budget.check()
+            ask = replace(ask, seconds=budget.seconds_left)
         client = await pool.connect(self.endpoint)
         notes: list[Awaitable[None]] = []
 
@@ -135,8 +138,6 @@ class _Caller:
             if self.endpoint.telemetry:
                 telemetry.emit(call)
 
-        if budget and not self.unbudgeted:
-            ask = replace(ask, seconds=budget.seconds_left)
         try:
             return await client.ask(prompt, ask, note)
         except EndpointDown as error:
@@ -176,6 +177,15 @@ def _continued(prompt: Prompt, begun: str) -> Prompt:
 def _stored(call: Call, log: CallLog | None) -> dict[str, Any]:
     """What a checkpoint holds of `call`: no more than its id where the log can give it back."""
     return {"call": call.id} if hasattr(log, "get") else call.plain()
+
+
+async def _earlier(log: Any, ask: Ask, prompt: Prompt) -> Call | None:
+    """What an earlier sitting of the run has paid for already, though its step didn't end."""
+    if not hasattr(log, "earlier"):
+        return None
+    call: Call | None = await log.earlier(ask.place, ask.seed, ask.purpose)
+    same = call and (call.n, list(call.messages)) == (ask.n, prompt.messages)
+    return call if same else None
 
 
 async def _found(stored: dict[str, Any], log: Any) -> Call:
