@@ -1,5 +1,6 @@
 """A real vLLM on this machine's processor, and the log that it writes."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -77,14 +78,10 @@ class VllmServer:
         if not self.process:
             return
         self.process.terminate()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            pass
-        try:
+        with contextlib.suppress(ProcessLookupError):  # it left nothing behind
             os.killpg(self.process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass  # it left nothing behind
         self.process.wait()
         if self._reader:
             self._reader.join()
@@ -92,6 +89,18 @@ class VllmServer:
     def tail(self, lines: int = 60) -> str:
         """Return the end of its log."""
         return "\n".join(self.log.read_text().splitlines()[-lines:])
+
+    def worker(self) -> int:
+        """Return the id of the process that runs the model."""
+        assert self.process is not None
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                title, group = (folder / "cmdline").read_text(), os.getpgid(int(folder.name))
+            except OSError:
+                continue  # it has ended meanwhile
+            if group == self.process.pid and title.startswith("VLLM::Worker"):
+                return int(folder.name)
+        raise RuntimeError(f"{self.url}: no process of vLLM is named VLLM::Worker.")
 
     def _read(self) -> None:
         """Copy what it says into the log, until all of its processes have ended."""
