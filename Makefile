@@ -55,5 +55,5 @@ $(ENGINE)/.installed: tests/engines/requirements.txt
 WEIGHTS := from tmas_graph.models import weights; print(weights.resolve(weights.DEFAULT_MODEL).path)
 
 $(ENGINE)/.done: tests/engines/convert.py $(ENGINE)/.installed | $(VENV)/.local
-	$(ENGINE)/bin/python $< "$$($(BIN)/python -c '$(WEIGHTS)')" $(ENGINE)/model
+	TQDM_DISABLE=1 $(ENGINE)/bin/python $< "$$($(BIN)/python -c '$(WEIGHTS)')" $(ENGINE)/model
 	@touch $@

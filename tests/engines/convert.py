@@ -12,7 +12,6 @@ from pathlib import Path
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
-from transformers.utils import logging
 
 THINKING = {"<jupyter_script>": "<think>", "<empty_output>": "</think>"}
 """The tokens that are renamed; neither is in a prompt or a reply of ours."""
@@ -35,7 +34,6 @@ TEMPLATE = """\
 
 def convert(gguf: Path, folder: Path) -> None:
     """Write weights, tokenizer and chat template into `folder`."""
-    logging.disable_progress_bar()
     source = {"pretrained_model_name_or_path": gguf.parent, "gguf_file": gguf.name}
     dense = GgufConfig(dequantize=True)  # vLLM 0.32 reads no GGUF
     model = AutoModelForCausalLM.from_pretrained(
