@@ -63,7 +63,7 @@ def refused(*places: tuple[int, str, int]) -> Callable[..., Model]:
 
 
 async def test_every_request_is_in_the_account_of_its_role_and_iteration() -> None:
-    failing = seed_of(0, PROBLEM.id, 0, "summary", 1)
+    failing = seed_of(0, Place(PROBLEM.id, 0, "summary", 1))
     async with endpoint(fail=lambda r: 500 if r.seed == failing else None) as at:
         result = await asolve(PROBLEM, settings(at))
         assert by_role(result) == Counter(r.agent for r in at.requests)
@@ -75,7 +75,7 @@ async def test_every_request_is_in_the_account_of_its_role_and_iteration() -> No
 
 
 async def test_a_bank_call_that_is_refused_is_in_the_account() -> None:
-    async with endpoint(fail=lambda r: 400 if r.agent == "guideline" else None) as at:
+    async with endpoint(fail=lambda r: 403 if r.agent == "guideline" else None) as at:
         result = await asolve(PROBLEM, settings(at))
         assert by_role(result)["guideline"] == len(at.asked("guideline")) == 2
 
@@ -131,7 +131,7 @@ async def test_a_thread_gives_its_result_again_until_it_may_spend_more(tmp_path:
 async def test_failed_and_halted_candidates_are_a_stop_that_can_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    failing = seed_of(0, PROBLEM.id, 0, "solution", 2)
+    failing = seed_of(0, Place(PROBLEM.id, 0, "solution", 2))
     async with endpoint() as at, open_threads(tmp_path) as store:
         at.change(fail=lambda r: 503 if r.seed == failing else None)
         record = await store.create(PROBLEM, settings(at, iterations=1), {})

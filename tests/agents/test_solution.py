@@ -8,10 +8,9 @@ from tmas_graph.state import (
     Rollout,
     Verification,
 )
-from tmas_graph.usage import Usage
 
 ANSWER, PROOF = Problem("What is 6·7?"), Problem("Show it.", kind="proof")
-BEGUN = Rollout(2, 3, "exploit", usage=Usage(1, 10, 20, 5))
+BEGUN = Rollout(2, 3, "exploit")
 
 
 def rollout(index: int, score: float | None, words: int = 30) -> Rollout:
@@ -27,13 +26,12 @@ def rollout(index: int, score: float | None, words: int = 30) -> Rollout:
 
 
 def test_a_whole_reply_is_a_solution_with_its_answer() -> None:
-    done = written(BEGUN, Reply("So \\boxed{\\frac{1}{2}}.", usage=Usage(1, 1, 2, 0)), ANSWER)
+    done = written(BEGUN, Reply("So \\boxed{\\frac{1}{2}}."), ANSWER)
     assert (done.solution, done.answer, done.outcome) == (
         "So \\boxed{\\frac{1}{2}}.",
         "\\frac{1}{2}",
         "open",
     )
-    assert done.usage == Usage(2, 11, 22, 5)
 
 
 def test_a_proof_has_no_answer() -> None:
@@ -45,10 +43,9 @@ def test_a_proof_has_no_answer() -> None:
     ("reason", "outcome"),
     [("length", "truncated"), ("abort", "truncated"), ("content_filter", "filtered")],
 )
-def test_a_cut_reply_is_no_solution_and_is_paid_for(reason: str, outcome: str) -> None:
-    done = written(BEGUN, Reply("So \\boxed{42}", "", reason, Usage(1, 1, 1, 0)), ANSWER)
+def test_a_cut_reply_is_no_solution(reason: str, outcome: str) -> None:
+    done = written(BEGUN, Reply("So \\boxed{42}", "", reason), ANSWER)
     assert (done.solution, done.answer, done.outcome) == ("", None, outcome)
-    assert done.usage.calls == 2
 
 
 def test_a_refusal_is_no_solution_and_its_words_are_the_cause() -> None:
