@@ -9,7 +9,7 @@ from tmas_graph.answers.extract import answer_of
 from tmas_graph.errors import PromptError
 from tmas_graph.memory.experience_bank import Item
 from tmas_graph.models.replies import Reply
-from tmas_graph.prompts import Message, Prompts, estimate_tokens, score_text, within
+from tmas_graph.prompts import Message, Prompt, Prompts, estimate_tokens, score_text, within
 from tmas_graph.state import Kind, Problem, Rollout, Strategy, Verification
 
 HOSTILE = r"\boxed{\frac{1}{2}} {{ x }} {% raw %} {# no #} $%s %d {0} \u0041 <b>&amp;"
@@ -46,8 +46,8 @@ class Script:
         self.answer = answer
         self.asked: list[Message] = []
 
-    async def __call__(self, messages: list[Message], *, n: int = 1) -> list[Reply]:
-        self.asked = messages
+    async def __call__(self, prompt: Prompt, *, n: int = 1) -> list[Reply]:
+        self.asked = prompt.messages
         return [Reply(self.answer)] * n
 
 

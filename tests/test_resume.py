@@ -15,7 +15,10 @@ from endpoints.reasoner import Reasoner, role_of
 from endpoints.scripted import server
 
 from tmas_graph import Problem, Settings
+from tmas_graph.models.calls import Call
 from tmas_graph.models.endpoint import EndpointClient
+from tmas_graph.models.making import Ask
+from tmas_graph.prompts import Prompt
 from tmas_graph.records import Record
 from tmas_graph.threads import open_threads
 
@@ -35,12 +38,12 @@ def work(home: str, name: str, begun: Event) -> None:
     A tick is 10 ms in which the process could run: one that a busy machine doesn't let run can
     store nothing.
     """
-    request = EndpointClient._request
+    ask = EndpointClient.ask
 
-    async def noted(self: EndpointClient, messages: Any, n: int, seed: int | None) -> Any:
-        replies = await request(self, messages, n, seed)
-        os.write(log, f"{seed}\n".encode())
-        return replies
+    async def noted(self: EndpointClient, prompt: Prompt, asked: Ask, *note: Any) -> Call:
+        call = await ask(self, prompt, asked, *note)
+        os.write(log, f"{asked.seed}\n".encode())
+        return call
 
     def tick() -> None:
         os.write(log, b"tick\n")
@@ -52,7 +55,7 @@ def work(home: str, name: str, begun: Event) -> None:
             await store.run(await store.get(name), on_event=lambda _: begun.set())
 
     log = os.open(Path(home) / "replies.log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-    EndpointClient._request = noted  # type: ignore[method-assign]
+    EndpointClient.ask = noted  # type: ignore[method-assign, assignment]
     asyncio.run(run())
 
 

@@ -224,7 +224,7 @@ def _row(columns: tuple[Any, ...], body: str) -> Iterator[tuple[Any, ...]]:
 
 
 def _zipped(text: str) -> bytes:
-    return zlib.compress(text.encode("utf-8", "surrogatepass"), level=1)
+    return zlib.compress(text.encode("utf-8", "surrogatepass"), level=6)
 
 
 def _bindable(value: Any) -> Any:
