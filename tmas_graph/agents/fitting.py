@@ -1,0 +1,95 @@
+"""Prompts that can say less: what an agent is shown, in the order in which it is given up.
+
+Solutions go first, those with the lowest scores before others; then what single checks say; then
+items of the experience bank, the least fitting before others; then what strategies are about. The
+problem, the summaries, the scores and the strategies' names stay.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tmas_graph.memory.experience_bank import Item
+from tmas_graph.prompts import Prompt, Prompts, estimate_tokens
+from tmas_graph.state import Problem, Rollout, Strategy, Verification
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an agent is shown besides the problem; each kind the best first."""
+
+    rollouts: tuple[Rollout, ...] = ()
+    verifications: tuple[Verification, ...] = ()
+    experience: tuple[Item, ...] = ()
+    strategies: tuple[Strategy, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One thing given up."""
+
+    kind: str
+    shown: Shown
+    tokens: int
+    """About what it spares."""
+
+
+def prompt(
+    prompts: Prompts, name: str, problem: Problem, shown: Shown | None = None, **values: object
+) -> Prompt:
+    """The prompt of template `name`, which can be made smaller as far as `shown` allows.
+
+    Raises:
+        PromptError: the template is missing or faulty.
+    """
+    return _made(prompts, name, problem, shown or Shown(), {}, values)
+
+
+def _made(
+    prompts: Prompts,
+    name: str,
+    problem: Problem,
+    shown: Shown,
+    cut: dict[str, int],
+    values: dict[str, object],
+) -> Prompt:
+    kinds = {kind: getattr(shown, kind) for kind in Shown.__slots__ if kind not in values}
+    messages = prompts.render(name, problem=problem.question, kind=problem.kind, **kinds, **values)
+
+    def smaller(tokens: int) -> Prompt | None:
+        less, gone, left = shown, dict(cut), tokens
+        for step in _steps(shown):
+            less, left = step.shown, left - step.tokens
+            gone[step.kind] = gone.get(step.kind, 0) + 1
+            if left <= 0:
+                break
+        return None if gone == cut else _made(prompts, name, problem, less, gone, values)
+
+    return Prompt(messages, cut, smaller)
+
+
+def _steps(shown: Shown) -> Iterator[_Step]:
+    for index in reversed(range(len(shown.rollouts))):
+        if solution := shown.rollouts[index].solution:
+            shown = replace(shown, rollouts=_without_text(shown.rollouts, index))
+            yield _Step("solutions", shown, estimate_tokens(solution))
+    for index in reversed(range(len(shown.verifications))):
+        if analysis := shown.verifications[index].analysis:
+            checks = list(shown.verifications)
+            checks[index] = replace(checks[index], analysis="")
+            shown = replace(shown, verifications=tuple(checks))
+            yield _Step("verifications", shown, estimate_tokens(analysis))
+    while shown.experience:
+        *kept, last = shown.experience
+        shown = replace(shown, experience=tuple(kept))
+        yield _Step("experience", shown, estimate_tokens(last.text))
+    for index in reversed(range(len(shown.strategies))):
+        if essence := shown.strategies[index].essence:
+            strategies = list(shown.strategies)
+            strategies[index] = replace(strategies[index], essence="")
+            shown = replace(shown, strategies=tuple(strategies))
+            yield _Step("essences", shown, estimate_tokens(essence))
+
+
+def _without_text(rollouts: tuple[Rollout, ...], index: int) -> tuple[Rollout, ...]:
+    bare = replace(rollouts[index], solution="")
+    return (*rollouts[:index], bare, *rollouts[index + 1 :])
