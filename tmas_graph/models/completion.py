@@ -5,6 +5,7 @@ the same twice; everything else that comes twice or in another order (ends, usag
 once.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,7 +67,7 @@ class Completion:
             Fault: it is an error, or it is no completion.
         """
         if not isinstance(body, dict):
-            raise self._malformed(f"a JSON {type(body).__name__} in place of an object")
+            raise self._malformed(f"no object, {json.dumps(body)[:60]}")
         if body.get("error") or body.get("object") == "error":
             fault = _error(body)
             fault.received = self.received
@@ -93,11 +94,11 @@ class Completion:
 
     @property
     def received(self) -> int:
-        """Bytes of text, thinking included, that have come."""
+        """Bytes of text, thinking and refusals included, that have come."""
         return sum(
             len(piece.encode("utf-8", "replace"))
             for choice in self.choices.values()
-            for piece in (*choice.text, *choice.thinking)
+            for piece in (*choice.text, *choice.thinking, *choice.refusal)
         )
 
     @property

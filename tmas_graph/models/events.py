@@ -61,5 +61,5 @@ def decoded(data: bytes) -> object:
     if start == b"<":
         raise Fault("foreign", f"a page, {shown}")
     if start in (b"", b"{", b"["):
-        raise Fault("broken", f"half an answer came, {shown}")
+        raise Fault("broken", f"half an answer came, {shown}" if start else "an empty answer came")
     raise Fault("malformed", f"no JSON, {shown}")

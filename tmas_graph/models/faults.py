@@ -135,6 +135,10 @@ class Fault(Exception):
             return self.said
         return f"HTTP {self.status} ({self.said})" if self.said else f"HTTP {self.status}"
 
+    def __str__(self) -> str:
+        """Give the words alone."""
+        return self.words
+
     def without(self, secret: str) -> Self:
         """The same, with `secret` left out of what the server said."""
         if secret:
@@ -187,7 +191,8 @@ def _reason(cause: BaseException) -> str:
     number = getattr(cause, "errno", None)
     if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) and number:
         return os.strerror(number) if number > 0 else _line(str(cause.strerror))
-    return _line(str(cause)) or type(cause).__name__
+    said = getattr(cause, "message", None)  # aiohttp's words without its code
+    return _line(said if isinstance(said, str) else str(cause)) or type(cause).__name__
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -8,7 +8,7 @@ times the processor time.
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,7 @@ _SPARE = 16
 """Connections for questions to the server, which don't wait for the limiter."""
 _LAST_BYTES_SECONDS = 2.0
 """How long a stream may take to end after it has said that it is done."""
+_LARGE = 2**18
 _LONGEST_ERROR = 2**20
 _FOREIGN = ("text/html", "application/xhtml")
 
@@ -111,7 +112,11 @@ class ThinkingChatOpenAI(ChatOpenAI):
             raise fault from error
 
     async def _exchange(self, body: bytes, patience: Patience, completion: Completion) -> None:
-        ask = self._http.stream("POST", self._url, content=body, headers=self._headers)
+        headers = self._headers
+        content: bytes | AsyncIterator[bytes] = body
+        if len(body) >= _LARGE:  # which would hold up the event loop in one piece
+            content, headers = _pieces(body), headers | {"content-length": str(len(body))}
+        ask = self._http.stream("POST", self._url, content=content, headers=headers)
         async with ask as response:
             kind = response.headers.get("content-type", "")
             if response.status_code >= 400:
@@ -183,6 +188,11 @@ class _Alarm:
         """End it after `seconds`."""
         self._seconds = None
         self._limit.reschedule(self._loop.time() + seconds)
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    for begin in range(0, len(body), _LARGE):
+        yield body[begin : begin + _LARGE]
 
 
 async def _all_of(response: httpx2.Response, most: int) -> bytes:
