@@ -183,7 +183,10 @@ async def test_a_connection_serves_many_calls() -> None:
 
 
 async def test_a_prompt_of_megabytes_is_sent() -> None:
-    async with server(script=say) as scripted, client_of(scripted) as model:
+    async with (
+        server(script=say, max_model_len=2**20, tokenize=True) as scripted,
+        client_of(scripted) as model,
+    ):
         await model(asking("x" * 3 * 2**20))
     assert len(scripted.requests[0].text) == 3 * 2**20
 

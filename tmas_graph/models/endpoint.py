@@ -20,7 +20,7 @@ from tmas_graph.models.limiter import Limiter
 from tmas_graph.models.making import Ask, Making
 from tmas_graph.models.replies import Reply
 from tmas_graph.models.served import Server, explained
-from tmas_graph.models.transport import ThinkingChatOpenAI
+from tmas_graph.models.transport import Connection, ThinkingChatOpenAI
 from tmas_graph.prompts import Prompt
 from tmas_graph.settings import near
 from tmas_graph.usage import Usage
@@ -67,6 +67,7 @@ class EndpointClient:
         self._server = Server(base_url, key, http)
         limit, tokenizer = endpoint.context_tokens, endpoint.tokenizer
         self.window = Window(self._server, limit=limit, tokenizer=tokenizer)
+        self.connection = Connection(http, base_url, key)
         self._http = http
         self._learning: asyncio.Task[None] | None = None
         self._answered = False
@@ -122,10 +123,11 @@ class EndpointClient:
 
     @cached_property
     def chat(self) -> ThinkingChatOpenAI:
-        """LangChain's model of this endpoint, whose name must be known; it costs 50 ms to make."""
+        """LangChain's model of this endpoint, whose name must be known; it takes 50 ms."""
         endpoint = self.endpoint
         return ThinkingChatOpenAI(
             self._http,
+            self.connection,
             model=self.name,
             base_url=self.base_url,
             api_key=SecretStr(endpoint.key() or "none"),

@@ -18,19 +18,19 @@ from tmas_graph.models.completion import Completion
 
 
 async def heard(
-    chat: BaseChatModel,
-    payload: Mapping[str, Any],
     request: Callable[[], Awaitable[None]],
+    chat: Callable[[], BaseChatModel],
+    payload: Mapping[str, Any],
     completion: Completion,
 ) -> None:
-    """Make the `request` that fills `completion`; tell it to whoever listens."""
+    """Make the `request` that fills `completion`; tell it to whoever listens, as of `chat`."""
     manager = listeners()
     if manager is None:
         await request()
         return
     about = {name: value for name, value in payload.items() if name != "messages"}
     [run] = await manager.on_chat_model_start(
-        dumpd(chat),
+        dumpd(chat()),
         [convert_to_messages([dict(message) for message in payload["messages"]])],
         invocation_params=about,
         options={"stop": None},

@@ -191,9 +191,13 @@ class Making:
             self.sendings.append(Sending(began, queued, seconds, outcome, status, usage))
 
     async def _requested(self, completion: Completion) -> None:
-        chat, payload = self._client.chat, self._payload()
+        client, payload = self._client, self._payload()
         patience = Patience(self._left, self._endpoint.stall_seconds)
-        await heard(chat, payload, lambda: chat.complete(payload, patience, completion), completion)
+
+        async def request() -> None:
+            await client.connection.complete(payload, patience, completion)
+
+        await heard(request, lambda: client.chat, payload, completion)
 
     def _may_be_length(self, fault: Fault, step: int) -> bool:
         """Whether a smaller request may be accepted: servers find odd words for it."""
@@ -208,7 +212,7 @@ class Making:
     def _expected(self) -> int:
         """Tokens that a limit per minute should reckon with."""
         mean = self._client.mean_reply
-        each = min(self._fitted.max_tokens or mean, 4 * mean)
+        each = min(mean, self._fitted.max_tokens or mean)
         return int(self._fitted.tokens + self._ask.n * each)
 
     @property

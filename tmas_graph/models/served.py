@@ -11,6 +11,7 @@ import httpx2
 from tmas_graph.errors import CallError, EndpointDown, RequestRefused
 from tmas_graph.models.events import decoded
 from tmas_graph.models.faults import TRANSPORT, Fault, of_error, of_response
+from tmas_graph.models.transport import in_pieces
 from tmas_graph.prompts import Message
 
 _SECONDS = 15.0
@@ -103,9 +104,11 @@ class Server:
 
     async def _ask(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Any:
         headers = {"authorization": f"Bearer {self.key or 'none'}"}
-        content = None if body is None else json.dumps(body).encode()
-        if content is not None:
-            headers["content-type"] = "application/json"
+        content = None
+        if body is not None:
+            raw = json.dumps(body).encode()
+            content = in_pieces(raw)
+            headers |= {"content-type": "application/json", "content-length": str(len(raw))}
         try:
             async with self._turns, asyncio.timeout(_SECONDS):
                 response = await self.http.request(method, url, content=content, headers=headers)

@@ -1,9 +1,8 @@
-"""Requests to one server: ChatOpenAI over aiohttp, streamed, with a limit on silence.
+"""Requests to one server over aiohttp, streamed, with a limit on silence.
 
-A subclass of ChatOpenAI, so that LangChain's callbacks and LangSmith see every request; what it
-does over there by way of openai's client is done here on the connection itself: that client drops
-thinking, mixes several streamed replies into one, hides the stall of a stream, and costs three
-times the processor time.
+openai's client, and ChatOpenAI with it, drops thinking, mixes several streamed replies into one,
+hides the stall of a stream, and costs three times the processor time: requests go past it. A
+subclass of ChatOpenAI stands for them where LangChain's callbacks and LangSmith look on.
 """
 
 import asyncio
@@ -55,39 +54,17 @@ def connections(most: int) -> httpx2.AsyncClient:
     )
 
 
-class ThinkingChatOpenAI(ChatOpenAI):
-    """ChatOpenAI that keeps thinking, refusals and several streamed replies apart."""
+class Connection:
+    """The chat completions of one server."""
 
-    _http: httpx2.AsyncClient = PrivateAttr()
-    _url: httpx2.URL = PrivateAttr()
-    _headers: dict[str, str] = PrivateAttr()
-
-    def __init__(self, http: httpx2.AsyncClient, **fields: Any) -> None:
-        """Send over `http`; `fields` are ChatOpenAI's."""
-        # Retries have one owner, which isn't this; streams of several replies are read here.
-        super().__init__(http_async_client=http, max_retries=0, disable_streaming=True, **fields)
-        key = self.openai_api_key.get_secret_value() if self.openai_api_key else "none"  # type: ignore[union-attr]
+    def __init__(self, http: httpx2.AsyncClient, base_url: str, key: str) -> None:
+        """Send over `http`, in the name of `key`."""
         self._http = http
-        self._url = httpx2.URL(f"{str(self.openai_api_base).rstrip('/')}/chat/completions")
-        self._headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
-
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        """Send one request as LangChain asks for it, without a stream.
-
-        Raises:
-            Fault: no usable answer came.
-        """
-        payload = self._get_request_payload(messages, stop=stop, **kwargs)
-        payload |= payload.pop("extra_body", None) or {}
-        completion = Completion()
-        await self.complete(payload, Patience(), completion)
-        return chat_result(completion)
+        self._url = httpx2.URL(f"{base_url.rstrip('/')}/chat/completions")
+        self._headers = {
+            "authorization": f"Bearer {key or 'none'}",
+            "content-type": "application/json",
+        }
 
     async def complete(
         self, payload: Mapping[str, Any], patience: Patience, completion: Completion
@@ -112,11 +89,8 @@ class ThinkingChatOpenAI(ChatOpenAI):
             raise fault from error
 
     async def _exchange(self, body: bytes, patience: Patience, completion: Completion) -> None:
-        headers = self._headers
-        content: bytes | AsyncIterator[bytes] = body
-        if len(body) >= _LARGE:  # which would hold up the event loop in one piece
-            content, headers = _pieces(body), headers | {"content-length": str(len(body))}
-        ask = self._http.stream("POST", self._url, content=content, headers=headers)
+        headers = self._headers | {"content-length": str(len(body))}
+        ask = self._http.stream("POST", self._url, content=in_pieces(body), headers=headers)
         async with ask as response:
             kind = response.headers.get("content-type", "")
             if response.status_code >= 400:
@@ -130,6 +104,36 @@ class ThinkingChatOpenAI(ChatOpenAI):
             else:
                 completion.take(decoded(await response.aread()))
             completion.ended()
+
+
+class ThinkingChatOpenAI(ChatOpenAI):
+    """ChatOpenAI that keeps thinking, refusals and several streamed replies apart."""
+
+    _connection: Connection = PrivateAttr()
+
+    def __init__(self, http: httpx2.AsyncClient, connection: Connection, **fields: Any) -> None:
+        """Send over `connection`, which uses `http`; `fields` are ChatOpenAI's."""
+        # Retries have one owner, which isn't this; streams of several replies are read here.
+        super().__init__(http_async_client=http, max_retries=0, disable_streaming=True, **fields)
+        self._connection = connection
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        """Send one request as LangChain asks for it, without a stream.
+
+        Raises:
+            Fault: no usable answer came.
+        """
+        payload = self._get_request_payload(messages, stop=stop, **kwargs)
+        payload |= payload.pop("extra_body", None) or {}
+        completion = Completion()
+        await self._connection.complete(payload, Patience(), completion)
+        return chat_result(completion)
 
 
 async def _read(
@@ -188,6 +192,11 @@ class _Alarm:
         """End it after `seconds`."""
         self._seconds = None
         self._limit.reschedule(self._loop.time() + seconds)
+
+
+def in_pieces(body: bytes) -> bytes | AsyncIterator[bytes]:
+    """A body that holds up the event loop nowhere; its length must be said in a header."""
+    return body if len(body) < _LARGE else _pieces(body)
 
 
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:
