@@ -22,6 +22,8 @@ _TEMPLATE = 64
 """Tokens that it may add by itself: a system message of its own, say."""
 _BYTES_PER_TOKEN = 3.0
 """Before anything is measured: rather too few than too many."""
+_ESTIMATED_BYTES = 3
+"""Of a token in `prompts.estimate_tokens`."""
 _MARGIN = 1.15
 _MOST_FAILURES = 3
 """In a row, after which the server isn't asked to count any more."""
@@ -60,6 +62,11 @@ class _Size:
     """Counted, or about."""
     most: int
     """With what the estimate may be wrong by."""
+    bytes: int
+
+    def as_estimated(self, tokens: int) -> int:
+        """So many of these tokens, in those by which prompts estimate what they leave out."""
+        return int(tokens * self.bytes / _ESTIMATED_BYTES / max(1, self.most)) + 1
 
 
 class Window:
@@ -125,7 +132,7 @@ class Window:
         while True:
             size = await self._size(prompt.messages, limit - (wanted or least), asked)
             room = limit - size.most
-            shorter = prompt.smaller(least - room) if room < least else None
+            shorter = prompt.smaller(size.as_estimated(least - room)) if room < least else None
             if shorter is None:
                 break
             prompt = shorter
@@ -135,13 +142,14 @@ class Window:
 
     async def _size(self, messages: Sequence[Message], enough: int, asked: Asked) -> _Size:
         estimated = self.estimate_prompt(messages)
-        surely = _bytes(messages) + _PER_MESSAGE * len(messages) + _TEMPLATE
+        size = _bytes(messages)
+        surely = size + _PER_MESSAGE * len(messages) + _TEMPLATE
         if surely <= enough:
-            return _Size(estimated, surely)
+            return _Size(estimated, surely, size)
         counted = await self._count(messages, asked)
         if counted is None:
-            return _Size(estimated, int(estimated * _MARGIN))
-        return _Size(counted, counted)
+            return _Size(estimated, int(estimated * _MARGIN), size)
+        return _Size(counted, counted, size)
 
     async def _count(self, messages: Sequence[Message], asked: Asked) -> int | None:
         for dialect in self._dialects:
