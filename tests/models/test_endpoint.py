@@ -59,7 +59,7 @@ def test_openai_itself_is_asked_by_its_new_name() -> None:
 async def test_usage_of_a_request_is_counted_once() -> None:
     async with server(script=say, count_tokens=len) as scripted, client_of(scripted) as model:
         first, second = await model(ASK, n=2)
-    thought = 2 * len(first.thinking + " ")
+    thought = len(first.thinking + second.thinking)
     said = len(first.text + second.text)
     assert first.usage == Usage(1, len("What is 6·7?"), thought + said, thought)
     assert second.usage == Usage()
