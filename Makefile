@@ -2,19 +2,23 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+ENGINE := $(VENV)-vllm
 DEMO ?= A box holds 6 eggs. How many eggs are in 7 boxes?
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check docs clean
+.PHONY: help demo test test-vllm check docs clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 demo: $(VENV)/.local ## install, fetch a small local model, solve one problem with all five agents
 	$(BIN)/tmas solve "$(DEMO)"
 
-test: $(VENV)/.dev ## run all tests
+test: $(VENV)/.dev ## run all tests but those on a real vLLM
 	$(BIN)/python -m pytest -q
+
+test-vllm: $(VENV)/.dev $(ENGINE)/.done ## run the tests on a real vLLM, in an environment of 2.5 GB
+	TEST_ENGINE=$(ENGINE) $(BIN)/python -m pytest -q -m vllm
 
 check: $(VENV)/.dev ## run the linters and the type checker
 	$(BIN)/ruff check .
@@ -26,7 +30,7 @@ docs: $(VENV)/.dev ## write the generated parts of README and docs anew
 	$(BIN)/python docs/build.py
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .langgraph_api
+	rm -rf $(VENV) $(ENGINE) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .langgraph_api
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -39,3 +43,17 @@ $(VENV)/.local: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q -e '.[local,dev]'
 	@touch $@ $(VENV)/.local
+
+# What is uninstalled doesn't fit torch's builds for processors, or is 1 GB that they don't use.
+$(ENGINE)/.installed: tests/engines/requirements.txt
+	$(PYTHON) -m venv --clear $(ENGINE)
+	$(ENGINE)/bin/python -m pip install -q --upgrade pip
+	$(ENGINE)/bin/python -m pip install -q -r tests/engines/requirements.txt
+	$(ENGINE)/bin/python -m pip uninstall -q -y torchvision torchaudio torchcodec triton
+	@touch $@
+
+WEIGHTS := from tmas_graph.models import weights; print(weights.resolve(weights.DEFAULT_MODEL).path)
+
+$(ENGINE)/.done: tests/engines/convert.py $(ENGINE)/.installed | $(VENV)/.local
+	TQDM_DISABLE=1 $(ENGINE)/bin/python $< "$$($(BIN)/python -c '$(WEIGHTS)')" $(ENGINE)/model
+	@touch $@

@@ -80,8 +80,9 @@ def settings() -> str:
     roles = ", ".join(f"`{role}`" for role in Roles.model_fields)
     lines += [
         "",
-        "Everything about endpoints and sampling (`base_url` to `concurrency`) can differ by role,",
-        f"as `roles.ROLE.NAME`; the roles are {roles}.",
+        "Everything about endpoints and sampling (`base_url` to `truncated`) can differ by role,",
+        f"as `roles.ROLE.NAME`; the roles are {roles}. Roles at one server have one limit:",
+        "`concurrency`, `requests_per_minute` and `tokens_per_minute` are set once for them.",
         "",
     ]
     return "\n".join(lines)

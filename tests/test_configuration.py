@@ -157,3 +157,19 @@ def test_an_assignment_is_read_as_toml_or_as_text(text: str, name: str, value: o
 def test_an_assignment_without_name_or_value_is_refused(text: str) -> None:
     with pytest.raises(SettingsError, match="Write name=value"):
         parse_assignment(text)
+
+
+PRICES = {"Qwen/Qwen3-4B.x": {"prompt": 0.1, "completion": 0.4, "cached": None}}
+
+
+def test_prices_are_by_model_whose_name_may_hold_dots_and_slashes(here: Path) -> None:
+    in_file = '[prices."Qwen/Qwen3-4B.x"]\nprompt = 0.1\ncompletion = 0.4\n'
+    (here / "tmas.toml").write_text(in_file)
+    assert load(environ={}).settings.model_dump()["prices"] == PRICES
+    assert load(environ={}).origins["prices"] == "tmas.toml"
+    (here / "tmas.toml").unlink()
+    text = '{"Qwen/Qwen3-4B.x": {"prompt": 0.1, "completion": 0.4}}'
+    assert load(environ={"TMAS_PRICES": text}).settings.model_dump()["prices"] == PRICES
+    assigned = parse_assignment('prices={"Qwen/Qwen3-4B.x"={prompt=0.1, completion=0.4}}')
+    changed = load(environ={}, changes=dict([assigned])).settings
+    assert changed.model_dump()["prices"] == PRICES

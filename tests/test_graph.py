@@ -16,6 +16,7 @@ from tmas_graph.answers.equivalence import equal, forget
 from tmas_graph.answers.select import grouped
 from tmas_graph.answers.workers import Worker, pool
 from tmas_graph.errors import AllCandidatesFailed, EndpointDown, ProblemError, StorageError
+from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import seed_of
 from tmas_graph.running import follow
 
@@ -48,7 +49,9 @@ def in_iteration(requests: list[Request], t: int, at: Settings) -> list[Request]
     problem = Problem(QUESTION)
     roles = ("solution", "verification", "summary", "experience", "guideline")
     seeds = {
-        seed_of(at.seed, problem.id, t, role, i): i for role in roles for i in range(at.candidates)
+        seed_of(at.seed, Place(problem.id, t, role, i)): i
+        for role in roles
+        for i in range(at.candidates)
     }
     mine = [r for r in requests if r.seed in seeds]
     return sorted(mine, key=lambda r: seeds[r.seed])
@@ -166,7 +169,7 @@ async def test_n_or_one_by_one_gives_the_same_result():
     for choices in ("honoured", "ignored", "short", "refused"):
         async with endpoint(choices=choices) as at:
             result = await asolve(QUESTION, settings(at))
-            results.append(replace(result, usage=result.usage.__class__()))
+            results.append(replace(result, usage=result.usage.__class__(), spend=()))
     assert all(result == results[0] for result in results)
 
 
@@ -185,7 +188,7 @@ async def test_results_do_not_depend_on_the_order_in_which_candidates_finish():
 
 async def test_no_candidate_waits_for_another():
     # One candidate's solution is slow: the others are summed up before it is even written.
-    slow = seed_of(0, Problem(QUESTION).id, 0, "solution", 2)
+    slow = seed_of(0, Place(Problem(QUESTION).id, 0, "solution", 2))
 
     def latency(request: Request) -> float:
         return 0.3 if request.seed == slow else 0.0
@@ -198,7 +201,7 @@ async def test_no_candidate_waits_for_another():
 
 
 async def test_a_failed_candidate_is_counted_and_the_others_go_on():
-    failing = seed_of(0, Problem(QUESTION).id, 1, "solution", 2)
+    failing = seed_of(0, Place(Problem(QUESTION).id, 1, "solution", 2))
     events = []
     async with endpoint(fail=lambda r: 500 if r.seed == failing else None) as at:
         given = settings(at)
@@ -218,7 +221,7 @@ async def test_when_all_fail_the_run_stops_with_the_cause_and_resumes(agent):
         return 503 if request.agent == agent and in_second(request) else None
 
     def in_second(request: Request) -> bool:
-        seeds = {seed_of(0, Problem(QUESTION).id, 1, agent, i) for i in range(4)}
+        seeds = {seed_of(0, Place(Problem(QUESTION).id, 1, agent, i)) for i in range(4)}
         return request.seed in seeds
 
     async with endpoint() as at:
@@ -233,7 +236,7 @@ async def test_when_all_fail_the_run_stops_with_the_cause_and_resumes(agent):
             await follow(graph, None, CONFIG, given)
         at.change(fail=None)
         result = await follow(graph, None, CONFIG, given)
-        assert replace(result, usage=unbroken.usage) == unbroken
+        assert replace(result, usage=unbroken.usage, spend=unbroken.spend) == unbroken
         answered = [r.digest for r in at.requests if r.status == 200]
         assert len(answered) == len(set(answered)), "a finished call was made again"
 
@@ -273,8 +276,8 @@ async def test_truncated_and_empty_candidates_are_no_answers_and_are_shown_to_no
         return reply
 
     problem = Problem(QUESTION)
-    cut = {seed_of(0, problem.id, 0, "solution", 1)}
-    empty = {seed_of(0, problem.id, 0, "solution", 3)}
+    cut = {seed_of(0, Place(problem.id, 0, "solution", 1))}
+    empty = {seed_of(0, Place(problem.id, 0, "solution", 3))}
     events = []
     async with endpoint(script=script) as at:
         given = settings(at)
@@ -361,7 +364,7 @@ async def test_what_is_no_problem_is_refused(bad):
 
 async def test_a_resumed_exploiter_sees_what_an_unbroken_one_saw():
     # It dies while exploiting; what it was shown is read from the parent's checkpoint then.
-    second = {seed_of(0, Problem(QUESTION).id, 1, "solution", i) for i in range(4)}
+    second = {seed_of(0, Place(Problem(QUESTION).id, 1, "solution", i)) for i in range(4)}
     async with endpoint() as at:
         given = settings(at, iterations=2)
         unbroken = await asolve(QUESTION, given)

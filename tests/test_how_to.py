@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from endpoints.reasoner import Reasoner
 from endpoints.scripted import server
+from made import made
+
+from tmas_graph.usage import Usage
 
 PAGES = Path(__file__).parents[1] / "docs" / "how-to"
 
@@ -35,7 +38,7 @@ async def test_the_python_page_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = blocks_of("python.md")
-    assert len(blocks) == 6
+    assert len(blocks) == 7
     names: dict[str, Any] = {"__name__": "how_to"}
     with server(script=Reasoner(chance=1.0).short()) as endpoint:
         monkeypatch.setenv("TMAS_BASE_URL", endpoint.base_url)
@@ -48,3 +51,16 @@ async def test_the_python_page_runs(
 
 def test_the_studio_page_is_valid_python() -> None:
     assert [compiled(block, "studio.md") for block in blocks_of("studio.md")]
+
+
+def test_the_calls_page_is_valid_python() -> None:
+    assert [compiled(block, "calls.md") for block in blocks_of("calls.md")]
+
+
+def test_the_calls_page_names_every_field_of_a_call() -> None:
+    text = (PAGES / "calls.md").read_text()
+    table = re.findall(r"^\| `(\w+)` \| ", text, re.MULTILINE)
+    call = made().plain()
+    assert table == list(call)
+    parts = (call["place"], *call["sendings"], *call["replies"], Usage.__dataclass_fields__)
+    assert [name for part in parts for name in part if f"`{name}`" not in text] == []

@@ -9,11 +9,13 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from tmas_graph import progress
+from tmas_graph.models.budget import Budget
 from tmas_graph.settings import Settings
 from tmas_graph.state import (
     Attempt,
     Problem,
     Rollout,
+    Spend,
     Verification,
 )
 from tmas_graph.usage import Usage
@@ -146,12 +148,26 @@ def test_a_proof_stops_once_the_best_one_is_well_verified_for_long_enough(
         ({"max_calls": 11}, None),
         ({"max_total_tokens": 300}, "budget"),
         ({"max_total_tokens": 301}, None),
+        ({"max_cost": 1.5}, "budget"),
+        ({"max_cost": 1.6}, None),
         ({"max_calls": 1, "iterations": 1}, "iterations"),
     ],
 )
 def test_a_budget_that_is_spent_stops_the_run(changes: dict[str, Any], stop: str | None) -> None:
-    state = state_of(row(0, ("42", 1.0)), usage=Usage(10, 100, 200))
+    spent = (0, "solution", astuple(Usage(10, 100, 200, cost=1.5)))
+    state = state_of(row(0, ("42", 1.0)), spend=(spent,))
     assert progress.stop_reason(state, Settings(**changes)) == stop
+
+
+def test_time_and_the_runs_budget_need_a_budget() -> None:
+    state, given = state_of(row(0, ("42", 1.0))), Settings(max_seconds=1e-9)
+    assert progress.stop_reason(state, given) is None
+    run = Budget(max_calls=3)
+    run.charge(Usage(3))
+    assert progress.stop_reason(state, Settings(), Budget(within=run)) == "budget"
+    now = iter([0.0, 5.0, 6.0])
+    timed = Budget(max_seconds=6, clock=lambda: next(now))
+    assert [progress.stop_reason(state, given, timed) for _ in range(2)] == [None, "budget"]
 
 
 def rollout(
@@ -165,7 +181,7 @@ def rollout(
         answer=answer,
         verifications=(Verification("", score),),
         outcome=outcome,
-        usage=Usage(1, 2, 3),
+        usage={"solution": Usage(1, 2, 3)},
     )
 
 
@@ -189,6 +205,15 @@ def test_the_answer_with_most_weight_wins_with_its_best_text() -> None:
     assert result.confidence == pytest.approx(1.5 / 2.5)
     assert result.iterations == 2
     assert result.usage == Usage(8, 8, 12)
+    assert result.spend == tuple(
+        Spend(t, role, usage)
+        for t in (0, 1)
+        for role, usage in (
+            ("solution", Usage(2, 4, 6)),
+            ("experience", Usage(1)),
+            ("guideline", Usage(1)),
+        )
+    )
 
 
 def test_a_tie_goes_to_the_later_iteration_then_to_the_better_score() -> None:
@@ -234,15 +259,42 @@ def test_a_total_failure_names_the_first_cause() -> None:
     assert progress.total_failure({"iteration": 2, "rollouts": (cut,)}) == ""
     one_finished = (*down, rollout(2, 2, "42", 1.0))
     assert progress.total_failure({"iteration": 2, "rollouts": one_finished}) == ""
+    one_halted = (*down, Rollout(2, 3, "exploit", outcome="halted"))
+    assert progress.total_failure({"iteration": 2, "rollouts": one_halted}) == ""
 
 
-def test_a_candidate_that_failed_goes_on_where_it_stopped() -> None:
-    failed = Rollout(1, 0, "exploit", solution="text", outcome="failed", cause="down")
-    sent = progress.candidate(failed, 1, 0, "exploit")
+@pytest.mark.parametrize("outcome", ["failed", "halted"])
+def test_a_candidate_that_failed_or_was_halted_goes_on_where_it_stopped(outcome: Any) -> None:
+    begun = Rollout(1, 0, "exploit", solution="text", outcome=outcome, cause="why")
+    sent = progress.candidate(begun, 1, 0, "exploit")
     assert sent is not None
     assert (sent.outcome, sent.cause, sent.solution) == ("open", "", "text")
     assert progress.candidate(rollout(1, 0, "42", 1.0), 1, 0, "exploit") is None
     assert progress.candidate(None, 1, 0, "explore") == Rollout(1, 0, "explore")
+
+
+def cut_short(before: dict[str, Any], *rollouts: Rollout) -> dict[str, Any]:
+    """The state in which a budget ended the iteration that follows `before`."""
+    return {**before, "rollouts": (*before.get("rollouts", ()), *rollouts), "stop": "budget"}
+
+
+def test_those_who_came_through_before_a_halt_vote_and_the_iteration_stays_open() -> None:
+    halted = rollout(1, 1, "7", None, "halted")
+    state = cut_short(ended([rollout(0, 0, "7", 0.5)]), rollout(1, 0, "42", 1.0), halted)
+    result = progress.result(progress.concluded(state))
+    assert (result.answer, result.solution, result.stop) == ("42", "text 1.0", "budget")
+    assert result.confidence == pytest.approx(1.0 / 1.5)
+    assert result.iterations == 1
+    assert [s.usage.calls for s in result.spend if s.iteration == 1] == [2]
+    assert result.usage == Usage(5, 6, 9)
+
+
+def test_a_run_whose_first_candidates_were_all_halted_has_a_result() -> None:
+    begun = {"problem": PROBLEM, "iteration": 0}
+    halted = Rollout(0, 0, "initial", outcome="halted")
+    result = progress.result(progress.concluded(cut_short(begun, halted)))
+    assert (result.answer, result.iterations, result.stop) == (None, 0, "budget")
+    assert (result.usage, result.spend) == (Usage(), ())
 
 
 def test_the_usage_of_both_banks_is_kept_in_one_order() -> None:

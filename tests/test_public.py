@@ -9,6 +9,7 @@ from tmas_graph import errors
 
 def test_the_public_names_are_these() -> None:
     assert tmas_graph.__all__ == [
+        "Budget",
         "Problem",
         "Result",
         "Rollout",
@@ -42,5 +43,5 @@ def test_every_error_is_ours_and_of_a_standard_kind() -> None:
         if isinstance(kind, type) and issubclass(kind, errors.TmasError)
     ]
     standard = (ValueError, ConnectionError, RuntimeError, LookupError, OSError, ImportError)
-    assert len(kinds) == 13
+    assert len(kinds) == 14
     assert [k for k in kinds if k is not errors.TmasError and not issubclass(k, standard)] == []

@@ -22,6 +22,7 @@ from tmas_graph.models import pool
 from tmas_graph.progress import attempts
 from tmas_graph.serde import restoring
 from tmas_graph.state import (
+    Spend,
     Strategy,
     Verification,
 )
@@ -75,9 +76,12 @@ def check_types(values: dict[str, Any]) -> None:
     assert {type(s) for s in values["strategies"]} == {Strategy}
     assert all(isinstance(s.iterations, tuple) for s in values["strategies"])
     assert isinstance(values["leader"], Rollout)
-    assert isinstance(values["usage"], Usage)
+    assert {type(u) for r in values["rollouts"] for u in r.usage.values()} == {Usage}
+    assert len(values["spend"]) == 2 * 5
     assert isinstance(values["result"], Result)
     assert isinstance(values["result"].usage, Usage)
+    assert isinstance(values["result"].spend, tuple)
+    assert {type(s) for s in values["result"].spend} == {Spend}
 
 
 @pytest.mark.parametrize("strict", ["false", "true"])

@@ -129,7 +129,8 @@ def test_keys_are_neither_dumped_nor_shown() -> None:
 
 
 def test_an_override_has_the_fields_of_an_endpoint_and_roles_are_the_roles() -> None:
-    assert list(Override.model_fields) == list(Endpoint.model_fields)
+    of_all = [name for name in Endpoint.model_fields if name not in ("prices", "telemetry")]
+    assert list(Override.model_fields) == of_all
     assert all(field.default is None for field in Override.model_fields.values())
     assert tuple(Roles.model_fields) == ALL_ROLES == (*ROLES, "judge")
 
@@ -162,3 +163,57 @@ def test_a_password_in_a_url_is_not_repeated() -> None:
     with pytest.raises(SettingsError) as caught:
         Settings.checked({"base_url": "http://u:hidden@x/v1"})
     assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        (
+            {"roles": {"summary": {"concurrency": 8}}},
+            "settings: roles.summary.concurrency is 8, but 64 for all, at the same server. Set "
+            "concurrency once for all, or give the role a base_url of its own.",
+        ),
+        (
+            {"base_url": A, "roles": {"judge": {"base_url": A, "tokens_per_minute": 5}}},
+            "5, but None",
+        ),
+        (
+            {
+                "base_url": A,
+                "roles": {
+                    "solution": {"base_url": B, "requests_per_minute": 5},
+                    "summary": {"base_url": B, "requests_per_minute": 6},
+                },
+            },
+            "roles.summary.requests_per_minute is 6, but 5 for solution",
+        ),
+    ],
+)
+def test_roles_at_one_server_have_one_limit(values: dict[str, object], said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.checked(values)
+    assert said in str(caught.value)
+
+
+def test_a_role_with_a_server_or_a_key_of_its_own_has_limits_of_its_own() -> None:
+    own = {"base_url": B, "concurrency": 8, "requests_per_minute": 60}
+    keyed = {"api_key": KEY, "concurrency": 9}
+    given = Settings.checked({"base_url": A, "roles": {"summary": own, "judge": keyed}})
+    assert given.endpoint("summary").requests_per_minute == 60
+    assert given.endpoint("judge").concurrency == 9
+    assert given.endpoint("solution").concurrency == 64
+    assert Settings.checked({"concurrency": 5, "roles": {"summary": {"concurrency": 5}}})
+
+
+@pytest.mark.parametrize(
+    ("prices", "said"),
+    [
+        ({"a.b/c": {"promt": 1}}, "there is no 'prices.a.b/c.promt' (did you mean 'prompt'?)"),
+        ({"a.b/c": {"prompt": -1}}, "prices.a.b/c.prompt: it should be greater than or equal to 0"),
+    ],
+)
+def test_a_wrong_price_is_named(prices: object, said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Settings.checked({"prices": prices}, {"prices": "tmas.toml"})
+    assert str(caught.value).startswith("tmas.toml: ")
+    assert said in str(caught.value)

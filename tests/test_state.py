@@ -16,7 +16,7 @@ from tmas_graph.state import (
 )
 from tmas_graph.usage import Usage
 
-outcomes = st.sampled_from(["open", "finished", "truncated", "empty", "failed"])
+outcomes = st.sampled_from(["open", "finished", "truncated", "failed", "halted"])
 rollouts = st.lists(
     st.builds(Rollout, st.integers(0, 3), st.integers(0, 3), st.just("exploit"), outcome=outcomes),
     max_size=8,
@@ -55,16 +55,22 @@ def test_a_later_rollout_of_a_candidate_replaces_the_earlier_one() -> None:
     assert latest([rollout(1, 0, "open")], [rollout(1, 0)]) == (rollout(1, 0),)
 
 
-def test_an_iteration_replaces_the_one_before() -> None:
-    before = [rollout(0, i) for i in range(3)]
-    assert latest(before, [rollout(1, 2)]) == (rollout(1, 2),)
+def test_older_rollouts_stay_until_the_iteration_is_closed() -> None:
+    before = (rollout(0, 0), rollout(0, 1))
+    both = latest(before, [rollout(1, 0), rollout(1, 1, "halted")])
+    assert both == (*before, rollout(1, 0), rollout(1, 1, "halted"))
+    closed = latest(both, 1)
+    assert closed == (rollout(1, 0), rollout(1, 1, "halted"))
+    assert latest(closed, 1) == closed
 
 
-def test_while_all_have_failed_the_older_ones_stay() -> None:
-    before, failed = [rollout(0, 0), rollout(0, 1)], rollout(1, 0, "failed")
-    both = latest(before, [failed])
-    assert both == (*before, failed)
-    assert latest(both, [rollout(1, 1)]) == (failed, rollout(1, 1))
+def test_a_candidate_is_charged_by_role() -> None:
+    begun = Rollout(0, 0, "initial")
+    charged = begun.charged("solution", Usage(1, 2, 3)).charged("summary", Usage(4))
+    again = charged.charged("solution", Usage(1))
+    assert again.usage == {"solution": Usage(2, 2, 3), "summary": Usage(4)}
+    assert again.spent == Usage(6, 2, 3)
+    assert (begun.usage, begun.spent) == ({}, Usage())
 
 
 @pytest.mark.parametrize(

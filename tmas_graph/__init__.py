@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tmas_graph.configuration import load_settings
     from tmas_graph.graph import build_graph
+    from tmas_graph.models.budget import Budget
     from tmas_graph.running import asolve, solve
     from tmas_graph.settings import Settings
     from tmas_graph.state import Problem, Result, Rollout
 
 __version__ = "0.1.0"
 __all__ = [
+    "Budget",
     "Problem",
     "Result",
     "Rollout",
@@ -23,6 +25,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Budget": "models.budget",
     "Problem": "state",
     "Result": "state",
     "Rollout": "state",

@@ -10,7 +10,7 @@ import asyncio
 import json
 import sqlite3
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -49,7 +49,8 @@ _LEAST_TO_ZIP = 512
 _MOST_LOGGED = 500
 """Rows in the write-ahead log after which it is copied into the database."""
 
-_Statements = list[tuple[str, list[tuple[Any, ...]]]]
+Statements = list[tuple[str, Iterable[tuple[Any, ...]]]]
+"""SQL with its rows, which are made in the writer's thread where they are a generator."""
 
 
 class ZippingSerializer(JsonPlusSerializer):
@@ -78,13 +79,13 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
     ) -> None:
         """Read through `connection`, and write to the same `database`."""
         super().__init__(connection, serde=serde)
-        self._database = database
+        self.database = database
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tmas-checkpoints")
         self._tidier = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tmas-log")
         self._tidying: Future[None] | None = None
         self._logged = 0
         self._db: sqlite3.Connection | None = None
-        self._waiting: list[tuple[_Statements, asyncio.Future[None]]] = []
+        self._waiting: list[tuple[Statements, asyncio.Future[None]]] = []
         self._flusher: asyncio.Task[None] | None = None
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> Self:
@@ -104,14 +105,14 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
         kind, value = self.serde.dumps_typed(checkpoint)
         about = json.dumps(get_checkpoint_metadata(config, metadata), ensure_ascii=False)
         row = (thread, ns, name, place.get("checkpoint_id"), kind, value, about.encode())
-        statements: _Statements = [(_PUT, [row])]
+        statements: Statements = [(_PUT, [row])]
         if ns:
             older = [(thread, ns, name)]
             statements += [(_DROP_OLDER, older), (_DROP_OLDER_WRITES, older)]
         elif before := place.get("checkpoint_id"):
             step = [(thread, thread, before)]
             statements += [(_DROP_WRITES_OF_STEP, step), (_DROP_STEP, step)]
-        await self._store(statements)
+        await self.store(statements)
         return {
             "configurable": {
                 "thread_id": place["thread_id"],
@@ -142,7 +143,25 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
             for i, (channel, value) in enumerate(writes)
         ]
         special = all(channel in WRITES_IDX_MAP for channel, _ in writes)
-        await self._store([(_WRITE.format("REPLACE" if special else "IGNORE"), rows)])
+        await self.store([(_WRITE.format("REPLACE" if special else "IGNORE"), rows)])
+
+    async def store(self, statements: Statements) -> None:
+        """Wait until `statements` are committed; those of a cancelled caller are, too."""
+        if not self.is_setup:
+            await self.setup()
+        await asyncio.shield(self.enqueue(statements))
+
+    def enqueue(self, statements: Statements) -> asyncio.Future[None]:
+        """Take `statements` in at once; the future is done when they are committed.
+
+        Needs a saver that is set up. Statements of one group are committed together or not at
+        all, so what makes the rows must not fail.
+        """
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((statements, stored))
+        if self._flusher is None or self._flusher.done():
+            self._flusher = asyncio.create_task(self._flush())
+        return stored
 
     async def flush(self) -> None:
         """Wait until everything that was given so far is committed."""
@@ -155,16 +174,6 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
         self._thread.shutdown()
         self._tidier.shutdown()
-
-    async def _store(self, statements: _Statements) -> None:
-        """Wait until `statements` are committed; those of a cancelled caller are, too."""
-        if not self.is_setup:
-            await self.setup()
-        stored = asyncio.get_running_loop().create_future()
-        self._waiting.append((statements, stored))
-        if self._flusher is None or self._flusher.done():
-            self._flusher = asyncio.create_task(self._flush())
-        await asyncio.shield(stored)
 
     async def _flush(self) -> None:
         """Commit what waits, group by group: all that came while the last group was written."""
@@ -179,23 +188,24 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
                 else:
                     stored.set_exception(error)
 
-    async def _commit(self, statements: _Statements) -> Exception | None:
+    async def _commit(self, statements: Statements) -> Exception | None:
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._write, statements)
         except Exception as error:
             return error
         return None
 
-    def _write(self, statements: _Statements) -> None:
+    def _write(self, statements: Statements) -> None:
         # One hop to a thread and one transaction for the group, on a connection of its own.
         if self._db is None:
-            self._db = sqlite3.connect(self._database, timeout=60)
+            self._db = sqlite3.connect(self.database, timeout=60)
             self._db.execute("PRAGMA synchronous=NORMAL")  # loses nothing to a killed process
             self._db.execute("PRAGMA wal_autocheckpoint=0")
+        made = [(sql, list(rows)) for sql, rows in statements]  # before others are locked out
         with self._db:
-            for sql, rows in statements:
+            for sql, rows in made:
                 self._db.executemany(sql, rows)
-        self._logged += sum(len(rows) for _, rows in statements)
+        self._logged += sum(len(rows) for _, rows in made)
         if self._logged >= _MOST_LOGGED and (self._tidying is None or self._tidying.done()):
             self._logged = 0
             self._tidying = self._tidier.submit(self._tidy)
@@ -203,7 +213,7 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
     def _tidy(self) -> None:
         # Copying the log into the database waits for the disk, and replies must not: SQLite would
         # do it within a commit. Passive: it holds up nobody.
-        with closing(sqlite3.connect(self._database, timeout=60)) as database:
+        with closing(sqlite3.connect(self.database, timeout=60)) as database:
             database.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _close(self) -> None:

@@ -20,6 +20,8 @@ FILE = "tmas.toml"
 PREFIX = "TMAS_"
 RESERVED = ("TMAS_DATA", "TMAS_HOME", "TMAS_PRESET", "TMAS_SETTINGS")
 """Variables with the prefix that are no settings."""
+_WHOLE = ("extra_body", "prices")
+"""Settings that are mappings whose keys aren't ours: they may hold dots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
                 f"{near(given, [*known, *RESERVED])}. `tmas settings` lists them all."
             )
         name = known[given]
-        values[name] = _json(given, text) if name.endswith("extra_body") else text
+        values[name] = _json(given, text) if name.endswith(_WHOLE) else text
     return values
 
 
@@ -155,10 +157,10 @@ def _names(model: type[BaseModel], prefix: str = "") -> list[str]:
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Values by dotted names; extra_body stays whole."""
+    """Values by dotted names; extra_body and prices stay whole."""
     names: dict[str, Any] = {}
     for name, value in values.items():
-        if isinstance(value, Mapping) and not name.endswith("extra_body"):
+        if isinstance(value, Mapping) and not name.endswith(_WHOLE):
             names.update(flat(value, f"{prefix}{name}."))
         else:
             names[prefix + name] = value

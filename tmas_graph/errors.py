@@ -65,7 +65,7 @@ class BudgetSpent(TmasError, RuntimeError):
     """A budget doesn't allow another call; what is finished is kept."""
 
     usage = Usage()
-    """What was spent on a call that was given up because time was over."""
+    """What the call's other requests have cost, where it took several."""
 
 
 class AllCandidatesFailed(TmasError, RuntimeError):

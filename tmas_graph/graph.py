@@ -7,102 +7,50 @@ START → plan ═(one Send per candidate)═▶ rollout × N ─▶ experience 
 """
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.config import get_config
 from langgraph.func import task
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 from langgraph.types import Send
-from typing_extensions import TypedDict
 
 from tmas_graph import progress
 from tmas_graph.agents import experience, guideline
 from tmas_graph.agents.solution import shown
-from tmas_graph.answers.select import Classes
+from tmas_graph.channels import State, Update
 from tmas_graph.errors import AllCandidatesFailed, RequestRefused
+from tmas_graph.events import of_candidate
 from tmas_graph.memory.experience_bank import new_items, open_bank
 from tmas_graph.memory.guideline_bank import listed, merged
+from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import Place
-from tmas_graph.models.checkpointed import checkpointed
+from tmas_graph.models.checkpointed import BUDGET, checkpointed
 from tmas_graph.models.replies import Model
-from tmas_graph.progress import Row
 from tmas_graph.prompts import Prompts
 from tmas_graph.rollout import build_rollout, memory_of, settings_of
 from tmas_graph.serde import restoring
 from tmas_graph.settings import Role, Settings
-from tmas_graph.state import (
-    Input,
-    Mode,
-    Output,
-    Result,
-    Rollout,
-    Stop,
-    Strategy,
-    Unstored,
-    as_problem,
-    latest,
-)
+from tmas_graph.state import Input, Output, Unstored, as_problem
 from tmas_graph.usage import Usage
 
-GRAPH_VERSION = 1
+GRAPH_VERSION = 2
 """Changes when threads of older versions can't be resumed: nodes or state were renamed."""
 
 
-class State(Input, total=False):
-    """What the graph keeps; each channel is of constant size, or nearly.
-
-    Tuples come back from a checkpoint as lists; who needs one makes one.
-    """
-
-    iteration: int
-    """t: the iteration that runs or comes next; so many are done."""
-    modes: tuple[Mode, ...]
-    """How each candidate of iteration t works."""
-    rollouts: Annotated[tuple[Rollout, ...], latest]
-    """R: the rollouts of the last iteration alone."""
-    history: tuple[Row, ...]
-    """Every candidate so far without its texts: the fields of an Attempt, in order."""
-    classes: Classes
-    """Which of them gave equal answers; for each of `history` the place of the first equal one."""
-    experience_ids: tuple[str, ...]
-    """E: the ledger; which items of the store exist for this run."""
-    strategies: tuple[Strategy, ...]
-    """G: the guideline bank."""
-    bank_usage: Annotated[dict[str, Usage], progress.by_bank]
-    """What the two bank agents spent in iteration t."""
-    usage: Usage
-    """Spent in finished iterations."""
-    leader: Rollout | None
-    """The best rollout that holds the leading answer, or the best proof."""
-    stop: Stop | None
-    """Why no further iteration follows."""
-    result: Result
-
-
-class Update(TypedDict, total=False):
-    """What a node of the graph may return."""
-
-    problem: Any
-    iteration: int
-    modes: tuple[Mode, ...]
-    history: tuple[Row, ...]
-    classes: Classes
-    experience_ids: tuple[str, ...]
-    strategies: tuple[Strategy, ...]
-    bank_usage: dict[str, Usage]
-    usage: Usage
-    leader: Rollout | None
-    stop: Stop | None
-    result: Result
-
-
 def plan(state: State, runtime: Runtime[Settings]) -> Update:
-    """Draw for each candidate of the next iteration whether it exploits or explores."""
+    """Draw for each candidate of the next iteration whether it exploits or explores.
+
+    An iteration that was cut short is drawn again, equally; who came through is told of again.
+    """
     problem, iteration = as_problem(state["problem"]), state.get("iteration", 0)
     modes = progress.draw_modes(settings_of(runtime), problem.id, iteration)
     runtime.stream_writer({"event": "iteration", "iteration": iteration, "modes": list(modes)})
+    begun = progress.current({**state, "iteration": iteration})
+    for rollout in (r for r in begun if not progress.candidate(r, iteration, r.index, r.mode)):
+        runtime.stream_writer(of_candidate("candidate", rollout))
     return {"problem": problem, "iteration": iteration, "modes": modes, "stop": None}
 
 
@@ -124,7 +72,7 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
     """Add what the next attempts can reuse to the experience bank."""
     settings, ids = settings_of(runtime), tuple(state.get("experience_ids", ()))
     rollouts = shown(progress.current(state), settings.rollouts_tokens)
-    if not rollouts:
+    if progress.is_halted(state) or not rollouts:
         return {"bank_usage": {"experience": Usage()}}
     bank, problem, t = open_bank(settings.memory_folder), state["problem"], state["iteration"]
     model, prompts = _model("experience", state, settings), Prompts.of(settings)
@@ -144,7 +92,7 @@ async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:
     """Add the strategies that were tried to the guideline bank."""
     settings, known = settings_of(runtime), tuple(state.get("strategies", ()))
     rollouts = shown(progress.current(state), settings.rollouts_tokens)
-    if not rollouts:
+    if progress.is_halted(state) or not rollouts:
         return {"bank_usage": {"guideline": Usage()}}
     model, prompts = _model("guideline", state, settings), Prompts.of(settings)
     seen, t = listed(known, settings.guideline_tokens), state["iteration"]
@@ -161,21 +109,27 @@ async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:
 async def decide(state: State, runtime: Runtime[Settings]) -> Update:
     """Close the iteration: record its attempts, find the leading answer, stop or go on.
 
+    One in which a budget halted a candidate stays open, and the run stops: a resume with more
+    goes on within it.
+
     Raises:
         AllCandidatesFailed: none came through; a resume tries the failed ones again.
     """
+    if progress.is_halted(state):
+        return {"stop": "budget"}
     if cause := progress.total_failure(state):
         await _stop_once(AllCandidatesFailed(cause))
         return {}
     settings, classes = settings_of(runtime), await asyncio.to_thread(progress.grouped, state)
     done = progress.closed(state, classes)
-    stop = progress.stop_reason({**state, **done}, settings)
+    stop = progress.stop_reason({**state, **done}, settings, _budget())
     runtime.stream_writer(progress.standing(done, stop))
     return {
         "iteration": done["iteration"],
         "history": done["history"],
         "classes": done["classes"],
-        "usage": done["usage"],
+        "rollouts": state["iteration"],
+        "spend": done["spend"],
         "leader": done["leader"],
         "stop": stop,
     }
@@ -186,9 +140,9 @@ def what_next(state: State) -> Literal["plan", "finish"]:
     return "finish" if state.get("stop") else "plan"
 
 
-def finish(state: State, runtime: Runtime[Settings]) -> Update:
-    """State the answer with the best evidence."""
-    result = progress.result(state)
+async def finish(state: State, runtime: Runtime[Settings]) -> Update:
+    """State the answer with the best evidence, that of an iteration cut short included."""
+    result = progress.result(await asyncio.to_thread(progress.concluded, state))
     runtime.stream_writer({"event": "result", "result": result})
     return {"result": result}
 
@@ -229,13 +183,20 @@ def build_graph(
 
 
 def _model(role: Role, state: State, settings: Settings) -> Model:
+    # Without a budget: an iteration whose candidates all came through is always closed, so that
+    # what they found isn't lost.
     place = Place(state["problem"].id, state["iteration"], role)
-    return checkpointed(settings.endpoint(role), settings.seed, place)
+    return checkpointed(settings.endpoint(role), settings.seed, place, unbudgeted=True)
+
+
+def _budget() -> Budget | None:
+    budget: Budget | None = get_config()["configurable"].get(BUDGET)
+    return budget
 
 
 def _skipped(runtime: Runtime[Settings], bank: str, error: RequestRefused) -> Update:
     runtime.stream_writer({"event": bank, "added": [], "cause": str(error)})
-    return {"bank_usage": {bank: Usage(calls=1)}}
+    return {"bank_usage": {bank: error.usage}}
 
 
 async def _stop_once(error: AllCandidatesFailed) -> None:

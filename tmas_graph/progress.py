@@ -8,8 +8,10 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from tmas_graph import spending
 from tmas_graph.answers.select import Classes, Selection, Vote, chosen
 from tmas_graph.answers.voting import group
+from tmas_graph.models.budget import Budget
 from tmas_graph.settings import Settings
 from tmas_graph.state import (
     Attempt,
@@ -23,8 +25,7 @@ from tmas_graph.state import (
 from tmas_graph.usage import Usage
 
 State = Mapping[str, Any]
-"""The graph's state, read only; graph.py says what each channel holds."""
-
+"""The graph's state, read only; channels.py says what each part holds."""
 
 Row = tuple[int, int, Mode, Outcome, str | None, float | None]
 """The fields of an Attempt: what a checkpoint holds of it."""
@@ -36,7 +37,7 @@ class Closed(TypedDict):
     iteration: int
     history: tuple[Row, ...]
     classes: Classes
-    usage: Usage
+    spend: tuple[spending.Row, ...]
     leader: Rollout | None
 
 
@@ -60,10 +61,11 @@ def draw_modes(settings: Settings, problem_id: str, iteration: int) -> tuple[Mod
 
 
 def candidate(begun: Rollout | None, iteration: int, index: int, mode: Mode) -> Rollout | None:
-    """The candidate to send in; one that failed goes on where it stopped; None if it is done."""
+    """The candidate to send in, where it failed or was halted from there on; None if it's done."""
     if begun is None:
         return Rollout(iteration, index, mode)
-    return replace(begun, outcome="open", cause="") if begun.outcome == "failed" else None
+    goes_on = begun.outcome in ("failed", "halted")
+    return replace(begun, outcome="open", cause="") if goes_on else None
 
 
 def current(state: State) -> tuple[Rollout, ...]:
@@ -76,11 +78,19 @@ def attempts(state: State) -> tuple[Attempt, ...]:
     return tuple(Attempt(*row) for row in state.get("history", ()))
 
 
+def is_halted(state: State) -> bool:
+    """Whether a budget kept a candidate of this iteration from coming through."""
+    return any(r.outcome == "halted" for r in current(state))
+
+
 def total_failure(state: State) -> str:
-    """Why the iteration can't go on, if endpoints failed and no candidate came through."""
+    """Why the iteration can't go on, if endpoints failed and no candidate came through.
+
+    One that a budget halted is no total failure: with more, it can go on.
+    """
     rollouts = current(state)
     causes = [r.cause for r in rollouts if r.outcome == "failed"]
-    if not causes or any(r.outcome == "finished" for r in rollouts):
+    if not causes or any(r.outcome in ("finished", "halted") for r in rollouts):
         return ""
     return (
         f"iteration {state['iteration']}: no candidate came through; "
@@ -103,31 +113,42 @@ def closed(state: State, classes: Classes) -> Closed:
     rollouts = current(state)
     history = (*state.get("history", ()), *(astuple(_attempt(r)) for r in rollouts))
     ended = {"problem": state["problem"], "history": history, "classes": classes}
-    spent = sum((r.usage for r in rollouts), state.get("usage") or Usage())
+    rows = spending.rows_of(state["iteration"], rollouts, state.get("bank_usage") or {})
     return {
         "iteration": state["iteration"] + 1,
         "history": history,
         "classes": classes,
-        "usage": sum((state.get("bank_usage") or {}).values(), spent),
+        "spend": (*state.get("spend", ()), *rows),
         "leader": _leader(ended, [state.get("leader"), *rollouts]),
     }
 
 
-def stop_reason(state: State, settings: Settings) -> Stop | None:
-    """Why no further iteration is due under `settings`; None if one is."""
-    usage: Usage = state.get("usage") or Usage()
+def concluded(state: State) -> State:
+    """`state` with the votes of those who came through, where its iteration was cut short.
+
+    Like `grouped` it may wait for a grading process: never call it on an event loop.
+    """
+    through = tuple(r for r in current(state) if r.outcome == "finished")
+    if not through:
+        return state
+    ended = {**state, "rollouts": through}
+    done = closed(ended, grouped(ended))
+    votes = {"history": done["history"], "classes": done["classes"], "leader": done["leader"]}
+    return {**state, **votes}
+
+
+def stop_reason(state: State, settings: Settings, budget: Budget | None = None) -> Stop | None:
+    """Why no further iteration is due under `settings` and `budget`; None if one is."""
     if state["iteration"] >= settings.iterations:
         return "iterations"
-    if settings.max_calls is not None and usage.calls >= settings.max_calls:
-        return "budget"
-    if settings.max_total_tokens is not None and usage.tokens >= settings.max_total_tokens:
+    if spending.limit_reached(state, settings, budget):
         return "budget"
     return "confident" if settings.early_stop and _confident(state, settings) else None
 
 
 def result(state: State) -> Result:
     """The answer with the best evidence over all iterations."""
-    leader, choice = state.get("leader"), _choice(state)
+    leader, choice, spend = state.get("leader"), _choice(state), spending.account(state)
     proof = state["problem"].kind == "proof"
     score = leader.score if leader else None
     return Result(
@@ -137,21 +158,24 @@ def result(state: State) -> Result:
         score=score,
         iterations=state["iteration"],
         stop=state.get("stop") or "iterations",
-        usage=state.get("usage") or Usage(),
+        usage=spending.total(spend),
+        spend=spend,
     )
 
 
 def standing(state: State, stop: Stop | None) -> dict[str, Any]:
     """The event that ends an iteration: who leads, and what was spent."""
     choice, leader = _choice(state), state["leader"]
+    spent = spending.total(spending.account({"spend": state["spend"]}))
     return {
         "event": "standing",
         "iteration": state["iteration"] - 1,
         "answer": choice.answer,
         "share": choice.confidence,
         "score": leader.score if leader else None,
-        "calls": state["usage"].calls,
-        "tokens": state["usage"].tokens,
+        "calls": spent.calls,
+        "tokens": spent.tokens,
+        "cost": spent.cost,
         "stop": stop,
     }
 
@@ -178,7 +202,7 @@ def _choice(state: State, until: int | None = None) -> Selection:
         for a in attempts(state)
         if until is None or a.iteration <= until
     ]
-    return chosen(votes, tuple(state["classes"])[: len(votes)])
+    return chosen(votes, tuple(state.get("classes", ()))[: len(votes)])
 
 
 def _leader(state: State, rollouts: Sequence[Rollout | None]) -> Rollout | None:

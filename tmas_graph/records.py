@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import ThreadChanged
 from tmas_graph.graph import GRAPH_VERSION
 from tmas_graph.prompts import Prompts
@@ -17,9 +18,17 @@ _FREE = {
     "early_stop_iterations",
     "max_calls",
     "max_total_tokens",
+    "max_cost",
+    "max_seconds",
+    "prices",
     "concurrency",
+    "requests_per_minute",
+    "tokens_per_minute",
     "attempts",
     "timeout_seconds",
+    "stall_seconds",
+    "tokenizer",
+    "telemetry",
     "judge",
     "memory_folder",
     "prompts_folder",
@@ -53,8 +62,6 @@ class Record:
 def differences(record: Record, settings: Settings, models: Mapping[str, str]) -> list[str]:
     """What changed since `record` was made that its next iterations would notice, in words."""
     changes = []
-    if record.version != GRAPH_VERSION:
-        changes.append(f"the graph's version ({record.version} → {GRAPH_VERSION})")
     hashes = Prompts.of(settings).hashes()
     changed = sorted(n for n in hashes if hashes[n] != record.prompts.get(n))
     if changed:
@@ -64,6 +71,19 @@ def differences(record: Record, settings: Settings, models: Mapping[str, str]) -
             changes.append(f"the {role} model ({record.models.get(role)} → {models.get(role)})")
     old, new = record.settings.model_dump(), settings.model_dump()
     changes += [f"{n} ({old[n]} → {new[n]})" for n in new if n not in _FREE and old[n] != new[n]]
+    return [*changes, *_changes_by_role(record.settings, settings)]
+
+
+def _changes_by_role(old: Settings, new: Settings) -> list[str]:
+    """What changed for single roles alone, in effect: not with what holds for all."""
+    changes = []
+    for role in ROLES:
+        before, after = old.endpoint(role), new.endpoint(role)
+        for name in sorted(Endpoint.model_fields.keys() - _FREE - {"api_key"}):
+            was, is_now = getattr(before, name), getattr(after, name)
+            shared = (getattr(old, name), getattr(new, name))
+            if was != is_now and (was, is_now) != shared:
+                changes.append(f"roles.{role}.{name} ({was} → {is_now})")
     return changes
 
 
@@ -71,6 +91,19 @@ def made_with(record: Record, settings: Settings, models: Mapping[str, str]) -> 
     """`record` as one that goes on with these settings, models and today's prompts."""
     hashes = Prompts.of(settings).hashes()
     return replace(record, settings=settings, models=models, prompts=hashes, version=GRAPH_VERSION)
+
+
+def refuse_other_version(record: Record) -> None:
+    """Refuse to go on with a thread whose state this version of the graph can't read.
+
+    Raises:
+        ThreadChanged: it was made by another version.
+    """
+    if record.version != GRAPH_VERSION:
+        raise ThreadChanged(
+            f"threads: {record.id} was made by version {record.version} of the graph, and this is "
+            f"version {GRAPH_VERSION}. Start a new thread."
+        )
 
 
 def refuse_changes(record: Record, changes: list[str]) -> None:

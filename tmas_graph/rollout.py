@@ -1,8 +1,9 @@
 """The subgraph of one candidate: solve (initial, exploit or explore), verify, summarise.
 
 Each candidate flows through at its own pace; nothing here waits for another candidate. An
-endpoint that gives no reply makes the candidate `failed`, as a value, so that its siblings go on;
-sent in again, a failed candidate continues after its last finished agent.
+endpoint that gives no reply makes the candidate `failed`, and a budget that allows no further call
+makes it `halted`, as values, so that its siblings go on; sent in again, such a candidate continues
+after its last finished agent.
 """
 
 from collections.abc import Awaitable, Callable
@@ -16,7 +17,8 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from tmas_graph.agents import solution, summary, verification
-from tmas_graph.errors import CallError
+from tmas_graph.errors import BudgetSpent, CallError
+from tmas_graph.events import of_candidate
 from tmas_graph.memory.experience_bank import Item, open_bank
 from tmas_graph.memory.guideline_bank import listed
 from tmas_graph.models.calls import Place
@@ -104,11 +106,11 @@ async def verify(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpda
         replies = await verification.verify(
             model, prompts, state["problem"], candidate.solution, passes=passes
         )
-    except CallError as error:
-        return _update(runtime, _failed(candidate, "verification", error))
+    except (CallError, BudgetSpent) as error:
+        return _update(runtime, _stopped(candidate, "verification", error))
+    candidate = candidate.charged("verification", total(replies))
     checks = verification.parsed(replies, passes)
-    spent = candidate.usage + total(replies)
-    return _update(runtime, replace(candidate, verifications=checks, usage=spent))
+    return _update(runtime, replace(candidate, verifications=checks))
 
 
 async def summarise(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
@@ -120,9 +122,9 @@ async def summarise(state: RolloutState, runtime: Runtime[Settings]) -> RolloutU
         reply = await summary.summarise(
             model, prompts, state["problem"], candidate.solution, checks
         )
-    except CallError as error:
-        return _update(runtime, _failed(candidate, "summary", error))
-    return _update(runtime, _finished(candidate, reply))
+    except (CallError, BudgetSpent) as error:
+        return _update(runtime, _stopped(candidate, "summary", error))
+    return _update(runtime, _finished(candidate.charged("summary", reply.usage), reply))
 
 
 def which_agent(state: RolloutState) -> _Agent:
@@ -188,7 +190,7 @@ async def recall(state: RolloutState) -> Memory:
 
 
 def memory_of(values: Any) -> Memory:
-    """What the graph's state `values` offer to the candidates of the iteration to come."""
+    """What the graph's state `values` offer to the candidates of the iteration that runs."""
     iteration = values.get("iteration", 0)
     rollouts = tuple(r for r in values.get("rollouts", ()) if r.iteration < iteration)
     return Memory(
@@ -198,12 +200,13 @@ def memory_of(values: Any) -> Memory:
 
 async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> RolloutUpdate:
     settings, candidate = settings_of(runtime), _candidate(state)
-    runtime.stream_writer(event("started", candidate))
+    runtime.stream_writer(of_candidate("started", candidate))
     model = model_of("solution", settings, state["problem"], candidate)
     try:
         reply = await ask(model, Prompts.of(settings), state["problem"])
-    except CallError as error:
-        return _update(runtime, _failed(candidate, "solution", error))
+    except (CallError, BudgetSpent) as error:
+        return _update(runtime, _stopped(candidate, "solution", error))
+    candidate = candidate.charged("solution", reply.usage)
     return _update(runtime, solution.written(candidate, reply, state["problem"]))
 
 
@@ -225,31 +228,16 @@ def _finished(candidate: Rollout, reply: Reply) -> Rollout:
         verifications=scores,
         summary=summary.parse(reply),
         outcome="finished",
-        usage=candidate.usage + reply.usage,
     )
 
 
-def _failed(candidate: Rollout, role: Role, error: CallError) -> Rollout:
+def _stopped(candidate: Rollout, role: Role, error: CallError | BudgetSpent) -> Rollout:
+    candidate = candidate.charged(role, error.usage)
+    if isinstance(error, BudgetSpent):
+        return replace(candidate, outcome="halted", cause=str(error))
     return replace(candidate, outcome="failed", cause=f"{role}: {error}")
 
 
 def _update(runtime: Runtime[Settings], candidate: Rollout) -> RolloutUpdate:
-    runtime.stream_writer(event("candidate", candidate))
+    runtime.stream_writer(of_candidate("candidate", candidate))
     return {"rollouts": (candidate,)}
-
-
-def event(kind: str, candidate: Rollout) -> dict[str, Any]:
-    """What a live view needs to know of a candidate: no texts, plain values."""
-    return {
-        "event": kind,
-        "iteration": candidate.iteration,
-        "index": candidate.index,
-        "mode": candidate.mode,
-        "outcome": candidate.outcome,
-        "answer": candidate.answer,
-        "solved": bool(candidate.solution),
-        "scores": [v.score for v in candidate.verifications],
-        "cause": candidate.cause,
-        "calls": candidate.usage.calls,
-        "tokens": candidate.usage.tokens,
-    }

@@ -2,14 +2,21 @@
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
-from tmas_graph.graph import State, build_graph
+from tmas_graph.channels import State
+from tmas_graph.graph import build_graph
 from tmas_graph.models import pool
+from tmas_graph.models.budget import Budget
+from tmas_graph.models.calls import CallLog
+from tmas_graph.models.checkpointed import BUDGET, LOG
 from tmas_graph.settings import Settings
 from tmas_graph.state import Input, Output, Problem, Result, as_problem
 
@@ -20,13 +27,20 @@ _T = TypeVar("_T")
 
 
 async def asolve(
-    problem: Problem | str, settings: Settings | None = None, *, on_event: OnEvent | None = None
+    problem: Problem | str,
+    settings: Settings | None = None,
+    *,
+    run: Budget | None = None,
+    calls: str | Path | None = None,
+    on_event: OnEvent | None = None,
 ) -> Result:
     """Solve `problem` in memory and give the answer with the best evidence.
 
     Args:
         problem: a Problem, or the text of a question.
         settings: how to; with none, the preset `local` on a small local model.
+        run: a budget that this problem shares with others; its own limits are in `settings`.
+        calls: a file to which every model call is added, as a line of JSON.
         on_event: called with each event of the run.
 
     Raises:
@@ -36,14 +50,23 @@ async def asolve(
     """
     given, settings = as_problem(problem), settings or Settings.preset("local")
     await pool.check(settings)
-    return await follow(build_graph(), {"problem": given}, {}, settings, on_event)
+    budget = Budget.of(settings, within=run)
+    async with _log_in(calls) as log:
+        config: RunnableConfig = {"configurable": {BUDGET: budget, LOG: log}}
+        result = await follow(build_graph(), {"problem": given}, config, settings, on_event)
+    return replace(result, usage=budget.spent)
 
 
 def solve(
-    problem: Problem | str, settings: Settings | None = None, *, on_event: OnEvent | None = None
+    problem: Problem | str,
+    settings: Settings | None = None,
+    *,
+    run: Budget | None = None,
+    calls: str | Path | None = None,
+    on_event: OnEvent | None = None,
 ) -> Result:
     """As `asolve`, from code that isn't asynchronous; also inside a notebook's running loop."""
-    return run_blocking(lambda: asolve(problem, settings, on_event=on_event))
+    return run_blocking(lambda: asolve(problem, settings, run=run, calls=calls, on_event=on_event))
 
 
 async def follow(
@@ -65,6 +88,21 @@ async def follow(
             on_event(event)
     assert result is not None, "the graph ends with the node that states its result"
     return result
+
+
+@asynccontextmanager
+async def _log_in(file: str | Path | None) -> AsyncIterator[CallLog | None]:
+    """A log that writes to `file`, where one is given; whole on disk when this ends."""
+    if file is None:
+        yield None
+        return
+    from tmas_graph.models.jsonl_calls import JsonlCalls  # noqa: PLC0415  (only where asked for)
+
+    log = JsonlCalls(file)
+    try:
+        yield log
+    finally:
+        await log.aclose()
 
 
 def run_blocking(work: Callable[[], Awaitable[_T]]) -> _T:

@@ -10,12 +10,13 @@ from tmas_graph.state import (
     Problem,
     Result,
     Rollout,
+    Spend,
     Strategy,
     Verification,
 )
 from tmas_graph.usage import Usage
 
-STORED = (Problem, Result, Rollout, Strategy, Usage, Verification)
+STORED = (Problem, Result, Rollout, Spend, Strategy, Usage, Verification)
 _NAMES = [(kind.__module__, kind.__name__) for kind in STORED]
 
 

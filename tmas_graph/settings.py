@@ -2,9 +2,10 @@
 
 import difflib
 from collections.abc import Mapping
+from itertools import product
 from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from tmas_graph.endpoint_settings import Endpoint, Frozen, Override
 from tmas_graph.errors import SettingsError
@@ -16,6 +17,8 @@ ROLES: tuple[Role, ...] = get_args(Role)
 """The five agents of the graph."""
 ALL_ROLES: tuple[AnyRole, ...] = (*ROLES, "judge")
 """With the judge, which is asked only if `judge` is on."""
+_LIMITS = ("concurrency", "requests_per_minute", "tokens_per_minute")
+"""What holds for a server as a whole, whichever roles use it."""
 
 
 class Roles(Frozen):
@@ -104,6 +107,23 @@ class Settings(Endpoint):
         except ValidationError as error:
             raise SettingsError(explain(error, cls, origins or {})) from None
 
+    @model_validator(mode="after")
+    def _one_limit_a_server(self) -> Self:
+        servers: dict[tuple[str, str], dict[str, Endpoint]] = {_server(self): {"all": self}}
+        for role in ALL_ROLES:
+            endpoint = self.endpoint(role)
+            servers.setdefault(_server(endpoint), {})[role] = endpoint
+        for sharing in servers.values():
+            (first, one), *others = sharing.items()
+            for (sharer, other), name in product(others, _LIMITS):
+                mine, theirs = getattr(other, name), getattr(one, name)
+                if mine != theirs:
+                    raise ValueError(
+                        f"roles.{sharer}.{name} is {mine}, but {theirs} for {first}, at the same "
+                        f"server. Set {name} once for all, or give the role a base_url of its own"
+                    )
+        return self
+
     @property
     def roles_in_use(self) -> tuple[AnyRole, ...]:
         """The roles whose endpoints must answer."""
@@ -119,6 +139,10 @@ class Settings(Endpoint):
         if "base_url" in own and own["base_url"] != self.base_url and "api_key" not in own:
             shared["api_key"] = None  # a key never goes to another server than its own
         return Endpoint(**{**shared, **own})
+
+
+def _server(endpoint: Endpoint) -> tuple[str, str]:
+    return endpoint.base_url or f"local model {endpoint.local_model}", endpoint.key()
 
 
 _SCORED = r'''root ::= [^\\]{0,120} "\\boxed{" ("1" | "0.5" | "0") "}"'''
@@ -191,20 +215,24 @@ def explain(error: ValidationError, model: type[BaseModel], origins: Mapping[str
     fault = error.errors(include_url=False, include_input=False)[0]
     path = [str(part) for part in fault["loc"]]
     name = ".".join(path)
-    where = origins.get(name, "settings")
+    known_as = [".".join(path[:length]) for length in range(len(path), 0, -1)]
+    where = next((origins[n] for n in known_as if n in origins), "settings")
     if fault["type"] == "extra_forbidden":
         known = _fields_at(model, path[:-1])
         hint = near(path[-1], known) or f"; known here: {', '.join(sorted(known))}"
         return f"{where}: there is no {name!r}{hint}. `tmas settings` lists them all."
     what = fault["msg"].removeprefix("Value error, ").replace("Input should", "it should")
+    if not path:  # of several settings together, which it names
+        return f"{where}: {what}."
     return f"{where}: {name}: {what}{_seen(error, path)}. Change it."
 
 
 def _fields_at(model: type[BaseModel], path: list[str]) -> list[str]:
     for part in path:
         annotation = model.model_fields[part].annotation if part in model.model_fields else None
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            model = annotation
+        *_, inner = get_args(annotation) or (annotation,)  # of a mapping, what it maps to
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            model = inner
     return list(model.model_fields)
 
 

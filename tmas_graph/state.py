@@ -6,13 +6,13 @@ by the checkpoint, and a replay would differ.
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from typing_extensions import TypedDict
 
 from tmas_graph.errors import ProblemError
-from tmas_graph.usage import Usage
+from tmas_graph.usage import Usage, summed
 
 Mode = Literal["initial", "exploit", "explore"]
 Kind = Literal["answer", "proof"]
@@ -72,8 +72,9 @@ class Rollout:
     Both go on when the run is resumed.
     """
     cause: str = ""
-    """Why it failed, for people."""
-    usage: Usage = field(default=Usage())
+    """Why it failed or was halted, for people."""
+    usage: Mapping[str, Usage] = field(default_factory=dict)
+    """What was spent on it by each role, failed calls included."""
 
     def __post_init__(self) -> None:
         """Undo what msgpack does: tuples come back from a checkpoint as lists."""
@@ -83,6 +84,16 @@ class Rollout:
     def score(self) -> float | None:
         """Mean of its readable verifications in [0, 1]; None is "unknown", which is not 0."""
         return mean_score(self.verifications)
+
+    @property
+    def spent(self) -> Usage:
+        """What all roles spent on it together."""
+        return summed(self.usage.values())
+
+    def charged(self, role: str, usage: Usage) -> "Rollout":
+        """The same candidate, on which `role` has spent `usage` more."""
+        before = self.usage.get(role, Usage())
+        return replace(self, usage={**self.usage, role: before + usage})
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +126,15 @@ class Strategy:
 
 
 @dataclass(frozen=True, slots=True)
+class Spend:
+    """What one role spent in one iteration."""
+
+    iteration: int
+    role: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """How a run ended."""
 
@@ -129,8 +149,15 @@ class Result:
     iterations: int
     """Iterations done."""
     stop: Stop
-    """`iterations`: T reached; `confident`: early stop; `budget`: a limit on calls or tokens."""
+    """`iterations`: T reached; `confident`: early stop; `budget`: a limit on what may be spent."""
     usage: Usage = field(default=Usage())
+    """All that was spent; more than the sum of `spend` where calls were broken off."""
+    spend: tuple[Spend, ...] = ()
+    """What each role spent in each iteration, in order."""
+
+    def __post_init__(self) -> None:
+        """Undo what msgpack does: tuples come back from a checkpoint as lists."""
+        object.__setattr__(self, "spend", tuple(self.spend))
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,15 +226,16 @@ def mean_score(verifications: Sequence[Verification], *, at_least: float = 0.5) 
     return sum(scores) / len(scores)
 
 
-def latest(old: Sequence[Rollout], new: Sequence[Rollout]) -> tuple[Rollout, ...]:
-    """Reducer: the newest rollouts, by index, in whatever order they finished.
+def latest(old: Sequence[Rollout], new: Sequence[Rollout] | int) -> tuple[Rollout, ...]:
+    """Reducer: the rollouts by iteration and index, in whatever order they finished.
 
-    Older rollouts are replaced as soon as a later iteration has one that did not fail; until
-    then both stay, because candidates that are tried again must still see the older ones.
+    A number in place of rollouts closes the iteration of that number: what is older goes. Until
+    then it stays, because candidates that failed or were halted must see it when they go on.
     """
+    if isinstance(new, int):
+        return tuple(r for r in old if r.iteration >= new)
     rollouts = {(r.iteration, r.index): r for r in (*old, *new)}
-    newest = max((t for (t, _), r in rollouts.items() if r.outcome != "failed"), default=0)
-    return tuple(rollouts[key] for key in sorted(rollouts) if key[0] >= newest)
+    return tuple(rollouts[key] for key in sorted(rollouts))
 
 
 def digest(*parts: str) -> str:

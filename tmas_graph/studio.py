@@ -12,8 +12,9 @@ from pydantic import BaseModel, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from tmas_graph.channels import State
 from tmas_graph.configuration import load_settings
-from tmas_graph.graph import State, build_graph
+from tmas_graph.graph import build_graph
 from tmas_graph.serde import restoring
 from tmas_graph.settings import ALL_ROLES, Settings
 from tmas_graph.state import Input, Output

@@ -1,7 +1,7 @@
 """Durable runs: where threads are kept, how they start, stop, resume and are listed.
 
-A state folder holds one SQLite database (checkpoints by LangGraph, and a table of threads) and,
-for each thread, a Chroma folder for its experience bank. A thread belongs to one process at a
+A state folder holds one SQLite database (checkpoints by LangGraph, threads, and their model calls)
+and, for each thread, a Chroma folder for its experience bank. A thread belongs to one process at a
 time; the operating system frees it when that process ends, however it ends.
 """
 
@@ -14,16 +14,19 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aiosqlite
 from filelock import FileLock, Timeout
 from langchain_core.runnables import RunnableConfig
 
+from tmas_graph.call_store import TABLES, SqliteCalls
 from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
 from tmas_graph.graph import build_graph
 from tmas_graph.memory.experience_bank import open_bank
+from tmas_graph.models.budget import Budget
+from tmas_graph.models.checkpointed import BUDGET, LOG
 from tmas_graph.progress import stop_reason
 from tmas_graph.records import Record, made_with
 from tmas_graph.running import OnEvent, follow
@@ -100,10 +103,22 @@ class ThreadStore:
         found = await build_graph(self.saver).aget_state(_config(name))
         return dict(found.values or {})
 
-    async def run(self, record: Record, *, on_event: OnEvent | None = None) -> Result:
+    def calls(self, name: str) -> SqliteCalls:
+        """The model calls of thread `name`."""
+        return SqliteCalls(self.saver, name)
+
+    async def run(
+        self, record: Record, *, run: Budget | None = None, on_event: OnEvent | None = None
+    ) -> Result:
         """Start thread `record`, or let it go on; no finished model call is made again.
 
-        Its settings may ask for more than they did (iterations, budget) of a thread that is done.
+        Its settings may ask for more than they did (iterations, budget) of a thread that is done;
+        if they don't, the event `already` is given and the result is the one that it has.
+
+        Args:
+            record: the thread, with the settings that hold from now on.
+            run: a budget that it shares with others, for this sitting alone.
+            on_event: called with each event.
 
         Raises:
             ThreadBusy: another process works on it.
@@ -115,7 +130,10 @@ class ThreadStore:
             try:
                 await self._save(replace(record, status="running", cause=""))
                 await open_bank(record.settings.memory_folder).open()
-                result = await self._advance(record, on_event)
+                calls, budget = self.calls(record.id), Budget.of(record.settings, within=run)
+                budget.carry(await calls.spent(), await calls.seconds())
+                place = {BUDGET: budget, LOG: calls}
+                result = await self._advance(record, budget, place, on_event)
                 await self._save(replace(record, status="done", cause=""))
             except BaseException as error:
                 with suppress(sqlite3.Error):
@@ -123,20 +141,31 @@ class ThreadStore:
                 if isinstance(error, sqlite3.Error):
                     raise _unusable(self.folder, error) from error
                 raise
-            return result
+            return replace(result, usage=budget.spent)
 
-    async def _advance(self, record: Record, on_event: OnEvent | None) -> Result:
+    async def _advance(
+        self, record: Record, budget: Budget, place: dict[str, Any], on_event: OnEvent | None
+    ) -> Result:
         graph, config = build_graph(self.saver), _config(record.id)
+        config["configurable"].update(place)
         found = await graph.aget_state(config)
         given: Any = None
         if found.created_at is None:
             given = {"problem": record.problem}
         elif not found.tasks:  # `next` is empty, too, for tasks whose writes alone were stored
-            if stop_reason(found.values, record.settings):
-                result: Result = found.values["result"]
-                return result
+            # An iteration that a budget cut short isn't over: its candidates go on with more.
+            if stop := stop_reason(found.values, record.settings, budget):
+                if on_event is not None:
+                    on_event({"event": "already", "stop": stop})
+                return cast(Result, found.values["result"])
             await graph.aupdate_state(config, {"stop": None}, as_node="decide")
-        return await follow(graph, given, config, record.settings, on_event)
+        result = await follow(graph, given, config, record.settings, on_event)
+        if found.tasks and result.stop == "budget":
+            # It may be an earlier sitting's stop, which broke off before it was stored.
+            state = await self.values(record.id)
+            if not stop_reason(state, record.settings, budget):
+                return await self._advance(record, budget, place, on_event)
+        return result
 
     async def _save(self, record: Record) -> None:
         row = (
@@ -194,7 +223,8 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
         store = ThreadStore(place, connection)
         try:
             await store.saver.setup()
-            await connection.execute(_TABLE)
+            for table in (_TABLE, *TABLES):
+                await connection.execute(table)
             await connection.commit()
         except sqlite3.Error as error:
             raise _unusable(place, error) from error

@@ -1,5 +1,6 @@
 """What model calls cost."""
 
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 
 
@@ -30,3 +31,8 @@ class Usage:
     def tokens(self) -> int:
         """Prompt and completion together."""
         return self.prompt_tokens + self.completion_tokens
+
+
+def summed(usages: Iterable[Usage]) -> Usage:
+    """All of `usages` together."""
+    return sum(usages, Usage())

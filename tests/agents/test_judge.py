@@ -11,8 +11,8 @@ class Script:
     def __init__(self, text):
         self.text, self.asked = text, []
 
-    async def __call__(self, messages, *, n=1):
-        self.asked.append(messages)
+    async def __call__(self, prompt, *, n=1):
+        self.asked.append(prompt.messages)
         return [Reply(self.text)] * n
 
 

@@ -8,10 +8,9 @@ from tmas_graph.state import (
     Rollout,
     Verification,
 )
-from tmas_graph.usage import Usage
 
 ANSWER, PROOF = Problem("What is 6·7?"), Problem("Show it.", kind="proof")
-BEGUN = Rollout(2, 3, "exploit", usage=Usage(1, 10, 20, 5))
+BEGUN = Rollout(2, 3, "exploit")
 
 
 def rollout(index: int, score: float | None, words: int = 30) -> Rollout:
@@ -27,13 +26,12 @@ def rollout(index: int, score: float | None, words: int = 30) -> Rollout:
 
 
 def test_a_whole_reply_is_a_solution_with_its_answer() -> None:
-    done = written(BEGUN, Reply("So \\boxed{\\frac{1}{2}}.", usage=Usage(1, 1, 2, 0)), ANSWER)
+    done = written(BEGUN, Reply("So \\boxed{\\frac{1}{2}}."), ANSWER)
     assert (done.solution, done.answer, done.outcome) == (
         "So \\boxed{\\frac{1}{2}}.",
         "\\frac{1}{2}",
         "open",
     )
-    assert done.usage == Usage(2, 11, 22, 5)
 
 
 def test_a_proof_has_no_answer() -> None:
@@ -41,11 +39,18 @@ def test_a_proof_has_no_answer() -> None:
     assert (done.solution, done.answer) == ("Thus \\boxed{7}.", None)
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter", "abort"])
-def test_a_cut_reply_is_no_solution_and_is_paid_for(reason: str) -> None:
-    done = written(BEGUN, Reply("So \\boxed{42}", "", reason, Usage(1, 1, 1, 0)), ANSWER)
-    assert (done.solution, done.answer, done.outcome) == ("", None, "truncated")
-    assert done.usage.calls == 2
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [("length", "truncated"), ("abort", "truncated"), ("content_filter", "filtered")],
+)
+def test_a_cut_reply_is_no_solution(reason: str, outcome: str) -> None:
+    done = written(BEGUN, Reply("So \\boxed{42}", "", reason), ANSWER)
+    assert (done.solution, done.answer, done.outcome) == ("", None, outcome)
+
+
+def test_a_refusal_is_no_solution_and_its_words_are_the_cause() -> None:
+    done = written(BEGUN, Reply("", refusal="I can't help with that."), ANSWER)
+    assert (done.outcome, done.cause) == ("refused", "I can't help with that.")
 
 
 def test_an_empty_reply_is_no_solution() -> None:

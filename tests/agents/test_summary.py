@@ -2,7 +2,7 @@ import pytest
 
 from tmas_graph.agents.summary import parse, summarise
 from tmas_graph.models.replies import Reply
-from tmas_graph.prompts import Message, Prompts
+from tmas_graph.prompts import Prompt, Prompts
 from tmas_graph.state import Problem, Verification
 
 
@@ -19,8 +19,8 @@ def test_half_a_summary_or_an_empty_one_is_none(reply: Reply) -> None:
 async def test_checks_that_did_not_come_through_are_not_shown() -> None:
     asked: list[str] = []
 
-    async def model(messages: list[Message], *, n: int = 1) -> list[Reply]:
-        asked.append(messages[-1]["content"])
+    async def model(prompt: Prompt, *, n: int = 1) -> list[Reply]:
+        asked.append(prompt.messages[-1]["content"])
         return [Reply("ok")]
 
     checks = [Verification("ALPHA", 1.0), Verification("", None), Verification("BETA", None)]

@@ -6,10 +6,10 @@ from endpoints.scripted import server
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import RequestRefused
 from tmas_graph.models import pool
-from tmas_graph.prompts import Message
+from tmas_graph.prompts import Prompt
 from tmas_graph.settings import ROLES, Settings
 
-ASK: list[Message] = [{"role": "user", "content": "Hello"}]
+ASK = Prompt([{"role": "user", "content": "Hello"}])
 
 
 @pytest.mark.anyio

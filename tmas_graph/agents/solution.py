@@ -38,12 +38,11 @@ async def explore(
 
 def written(candidate: Rollout, reply: Reply, problem: Problem) -> Rollout:
     """`candidate` with what `reply` gives it: a solution, or the reason why it is none."""
-    spent = candidate.usage + reply.usage
     if reply.ending != "whole":
         cause = reply.refusal or ("" if reply.ending == "truncated" else reply.finish_reason)
-        return replace(candidate, outcome=reply.ending, cause=cause[:200], usage=spent)
+        return replace(candidate, outcome=reply.ending, cause=cause[:200])
     answer = answer_of(reply.text) if problem.kind == "answer" else None
-    return replace(candidate, solution=reply.text, answer=answer, usage=spent)
+    return replace(candidate, solution=reply.text, answer=answer)
 
 
 def shown(rollouts: Sequence[Rollout], tokens: int) -> tuple[Rollout, ...]:

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
@@ -12,90 +11,29 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from tmas_graph.cli.report import headline, spend
-from tmas_graph.records import Record
+from tmas_graph.cli.report import counted, headline
+from tmas_graph.cli.view import Iteration, Load, View, no_load
 
 _MODES = {"initial": "white", "exploit": "cyan", "explore": "magenta"}
 _BOXES = {1.0: ("■", "green"), 0.5: ("◧", "yellow"), 0.0: ("□", "red"), None: ("·", "dim")}
 _MARKS = {"initial": "○", "exploit": "●", "explore": "◆"}
 _LONGEST_ANSWER = 30
-_OUTCOMES = {"truncated": "cut off", "empty": "empty", "failed": "failed"}
-
-
-@dataclass(slots=True)
-class Iteration:
-    """What is known of one iteration so far."""
-
-    modes: list[str]
-    candidates: dict[int, dict[str, Any]] = field(default_factory=dict)
-    learned: int | None = None
-    strategies: int | None = None
-    standing: dict[str, Any] | None = None
-
-
-class View:
-    """Collects the events of a run; shows nothing itself."""
-
-    def __init__(self) -> None:
-        """Begin with nothing seen."""
-        self.iterations: dict[int, Iteration] = {}
-        self.record: Record | None = None
-        self._since = time.monotonic()
-
-    def __enter__(self) -> Self:
-        """Begin to show."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        """Stop showing."""
-
-    def begin(self, record: Record) -> None:
-        """The run of `record` begins."""
-        self.record = record
-        self.show({"event": "begin"})
-
-    def on_event(self, event: Any) -> None:
-        """Take in an event and show what it changed."""
-        kind, t = event["event"], event.get("iteration", 0)
-        seen = self.iterations.setdefault(t, Iteration(event.get("modes", [])))
-        if kind == "iteration":
-            seen.modes = event["modes"]
-        elif kind in ("started", "candidate"):
-            seen.candidates[event["index"]] = dict(event)
-        elif kind == "experience":
-            seen.learned = len(event["added"])
-        elif kind == "guideline":
-            seen.strategies = len(event["added"])
-        elif kind == "standing":
-            seen.standing = dict(event)
-        self.show(event)
-
-    def show(self, event: Any) -> None:
-        """Show what `event` changed."""
-
-    def spent(self) -> tuple[int, int]:
-        """Calls and tokens so far, of unfinished candidates too."""
-        calls = tokens = 0
-        for seen in self.iterations.values():
-            if seen.standing:
-                calls, tokens = seen.standing["calls"], seen.standing["tokens"]
-            else:
-                calls += sum(c["calls"] for c in seen.candidates.values())
-                tokens += sum(c["tokens"] for c in seen.candidates.values())
-        return calls, tokens
+_OUTCOMES = {
+    "truncated": "cut off",
+    "empty": "empty",
+    "refused": "refused",
+    "filtered": "filtered",
+    "failed": "failed",
+    "halted": "halted",
+}
 
 
 class PlainView(View):
     """A line for each thing that happened, for logs and pipes."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, load: Callable[[], Load | None] = no_load) -> None:
         """Print to `console`."""
-        super().__init__()
+        super().__init__(load=load)
         self._console = console
 
     def show(self, event: Any) -> None:
@@ -112,22 +50,28 @@ class PlainView(View):
             counts = {m: event["modes"].count(m) for m in _MODES if m in event["modes"]}
             return f"iteration {t}: " + ", ".join(f"{n} {m}" for m, n in counts.items())
         if kind == "candidate" and event["outcome"] != "open":
-            return f"  {t}.{event['index']} {event['mode']}: {_ending(event)}"
+            return f"  {t}.{event['index']} {event['mode']}: {_ending(event)}{self.load()}"
         if kind in ("experience", "guideline"):
-            what = "items" if kind == "experience" else "strategies"
+            what = "new item" if kind == "experience" else "new strategy"
             more = f"; not updated: {event['cause']}" if event.get("cause") else ""
-            return f"  {kind} bank: {len(event['added'])} new {what}{more}"
+            return f"  {kind} bank: {counted(len(event['added']), what)}{more}"
         if kind == "standing":
-            return f"  leading: {_leading(event)} · {spend(event['calls'], event['tokens'])}"
+            return f"  leading: {_leading(event)} · {self.spent()}"
         return ""
 
 
 class LiveView(View):
     """A picture of the run that is drawn anew as it changes."""
 
-    def __init__(self, console: Console, seconds: Callable[[], float] | None = None) -> None:
+    def __init__(
+        self,
+        console: Console,
+        seconds: Callable[[], float] | None = None,
+        *,
+        load: Callable[[], Load | None] = no_load,
+    ) -> None:
         """Draw on `console`; `seconds` says how long the run takes so far."""
-        super().__init__()
+        super().__init__(load=load)
         self._seconds = seconds or (lambda: time.monotonic() - self._since)
         self._live = Live(
             console=console, get_renderable=self.picture, refresh_per_second=8, transient=False
@@ -154,7 +98,7 @@ class LiveView(View):
         question = " ".join(self.record.problem.question.split())
         head = Text(question[:400], style="bold", overflow="fold")
         sub = Text(headline(self.record.settings), style="dim")
-        foot = Text(f"{spend(*self.spent())} · {self._seconds():.0f} s", style="dim")
+        foot = Text(f"{self.spent()} · {self._seconds():.0f} s{self.load()}", style="dim")
         gap, key = Text(), _legend()
         tables: list[RenderableType] = [gap, self._iterations(), gap, self._candidates(), gap]
         parts: list[RenderableType] = [head, sub, *tables, foot, key]

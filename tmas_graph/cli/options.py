@@ -64,6 +64,13 @@ MaxCalls = Annotated[
 MaxTotalTokens = Annotated[
     int | None, typer.Option(help="Budget of tokens.", rich_help_panel="Method")
 ]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(help="Budget of money, in the currency of `prices`.", rich_help_panel="Method"),
+]
+MaxSeconds = Annotated[
+    float | None, typer.Option(help="Budget of time, in seconds.", rich_help_panel="Method")
+]
 Assignments = Annotated[
     list[str] | None,
     typer.Option(

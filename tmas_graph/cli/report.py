@@ -7,6 +7,7 @@ from rich.text import Text
 from tmas_graph.records import Record
 from tmas_graph.settings import Settings
 from tmas_graph.state import Result
+from tmas_graph.usage import Usage
 
 _STOPS = {
     "iterations": "all iterations done",
@@ -25,15 +26,26 @@ def headline(settings: Settings) -> str:
     )
 
 
-def report(console: Console, record: Record, result: Result) -> None:
-    """Print the solution, then the answer and what speaks for it."""
+def report(console: Console, record: Record, result: Result, *, already: bool = False) -> None:
+    """Print the solution, then the answer and what speaks for it.
+
+    Args:
+        console: where to.
+        record: what ran.
+        result: how it ended.
+        already: whether it had ended before, so that nothing was left to do.
+    """
     if result.solution:
         console.print(Panel(Text(result.solution), title="solution", title_align="left"))
     lines = [Text(_verdict(record, result), style="bold")]
     if result.score is not None:
         lines.append(Text(f"mean score of this solution: {result.score:.2f}"))
-    spent = spend(result.usage.calls, result.usage.tokens)
-    lines.append(Text(f"{result.iterations} iterations · {spent} · {_STOPS[result.stop]}"))
+    usage = result.usage
+    spent = spend(usage.calls, usage.tokens, usage.cost)
+    done = counted(result.iterations, "iteration")
+    lines.append(Text(f"{done} · {spent} · {_STOPS[result.stop]}"))
+    if already or result.stop == "budget":
+        lines.append(Text(_more(record, result, already), style="yellow"))
     lines.append(Text(f"thread {record.id} · tmas show {record.id}", style="dim"))
     console.print(Group(*lines))
 
@@ -41,11 +53,69 @@ def report(console: Console, record: Record, result: Result) -> None:
 def _verdict(record: Record, result: Result) -> str:
     if record.problem.kind == "proof":
         return "the best proof stands above" if result.solution else "no proof came through whole"
+    if result.answer is None and result.stop == "budget":
+        return "no answer: the budget was spent before a candidate came through with one"
     if result.answer is None:
         return "no answer: no candidate gave one; allow longer replies with --set max_tokens=…"
     return f"answer: {result.answer}   (confidence {result.confidence:.0%})"
 
 
-def spend(calls: int, tokens: int) -> str:
-    """What was spent, in a few words."""
-    return f"{calls:,} calls, {tokens:,} tokens"
+def _more(record: Record, result: Result, already: bool) -> str:
+    """How to go on, and why nothing was done where nothing was."""
+    begin = "it was done already; nothing was asked again. " if already else ""
+    return f"{begin}To go on with more: tmas resume {record.id} {_option(record.settings, result)}"
+
+
+def _option(settings: Settings, result: Result) -> str:
+    """The option that allows more: twice the limit that ended the run."""
+    if result.stop == "iterations":
+        return f"-T {2 * settings.iterations}"
+    if result.stop == "confident":
+        return "--set early_stop=false"
+    spent = {
+        "max_calls": result.usage.calls,
+        "max_total_tokens": result.usage.tokens,
+        "max_cost": result.usage.cost,
+    }
+    limits = {name: limit for name in spent if (limit := getattr(settings, name)) is not None}
+    reached = {name: limit for name, limit in limits.items() if spent[name] >= limit}
+    if not reached and settings.max_seconds is not None:
+        reached = {"max_seconds": settings.max_seconds}
+    options = (f"--{name.replace('_', '-')} {2 * limit:g}" for name, limit in reached.items())
+    return " ".join(options) or "with a larger budget"
+
+
+def spend(calls: int, tokens: int, cost: float = 0.0) -> str:
+    """What was spent, in a few words; the cost where there are prices."""
+    words = f"{counted(calls, 'call')}, {counted(tokens, 'token')}"
+    return f"{words}, cost {money(cost)}" if cost else words
+
+
+def money(cost: float) -> str:
+    """A cost in a currency that only the user knows."""
+    return f"{cost:,.2f}" if cost >= 100 else f"{cost:.3g}"
+
+
+def counted(count: int, what: str) -> str:
+    """`1 call`, `2 calls`, `2 strategies`."""
+    if count == 1:
+        return f"1 {what}"
+    return f"{count:,} {what[:-1]}ies" if what.endswith("y") else f"{count:,} {what}s"
+
+
+def of_roles(rows: dict[str, Usage]) -> tuple[list[str], list[list[str]]]:
+    """A table of what each role spent: the columns' heads, and a row for each and for all."""
+    heads = ["role", "calls", "prompt", "cached", "completion", "thinking", "cost"]
+    total = sum(rows.values(), Usage())
+    body = [
+        [
+            role,
+            *(f"{n:,}" for n in (u.calls, u.prompt_tokens, u.cached_tokens)),
+            *(f"{n:,}" for n in (u.completion_tokens, u.reasoning_tokens)),
+            money(u.cost),
+        ]
+        for role, u in {**rows, "all": total}.items()
+    ]
+    if total.cost:
+        return heads, body
+    return heads[:-1], [row[:-1] for row in body]

@@ -11,15 +11,17 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from tmas_graph.cli.live import LiveView, PlainView, View
+from tmas_graph.cli.live import LiveView, PlainView
 from tmas_graph.cli.models import progress_bar
 from tmas_graph.cli.report import report
+from tmas_graph.cli.telemetry import exporting
+from tmas_graph.cli.view import View
 from tmas_graph.configuration import flat, nested
 from tmas_graph.errors import TmasError
 from tmas_graph.evaluation.grading import Graded, graded, judge_of
 from tmas_graph.models import local, pool
 from tmas_graph.prompts import Prompts
-from tmas_graph.records import Record, differences, made_with, refuse_changes
+from tmas_graph.records import Record, differences, made_with, refuse_changes, refuse_other_version
 from tmas_graph.running import run_blocking
 from tmas_graph.settings import ALL_ROLES, Settings
 from tmas_graph.state import Problem, Result
@@ -58,6 +60,7 @@ def go_on(
 
     async def prepare(store: ThreadStore) -> Record:
         record = await store.get(name)
+        refuse_other_version(record)
         settings = with_keys(changed(record.settings, changes), keys)
         await asyncio.to_thread(start_local_models, settings)
         models = await pool.check(settings)
@@ -116,7 +119,7 @@ def _run(
     gold: str | None = None,
 ) -> None:
     console = Console(stderr=as_json)
-    view: View = LiveView(console) if console.is_terminal else PlainView(console)
+    view: View = _view_on(console)
     if as_json and not console.is_terminal:
         view = View()
     begun: list[Record] = []
@@ -126,7 +129,8 @@ def _run(
             record = await prepare(store)
             begun.append(record)
             view.begin(record)
-            return await store.run(record, on_event=view.on_event)
+            with exporting(record.settings):
+                return await store.run(record, on_event=view.on_event)
 
     try:
         with view:
@@ -138,7 +142,7 @@ def _run(
         _say_how_to_resume(str(error), begun)
         raise typer.Exit(2) from None
     if not as_json:
-        report(console, begun[0], result)
+        report(console, begun[0], result, already=view.already)
     grade = {} if gold is None else _grade(begun[0].problem, result, gold, settings)
     if as_json:
         print(json.dumps({**_plain(begun[0], result), **grade}, indent=2))  # noqa: T201
@@ -147,6 +151,11 @@ def _run(
             console.print(Text(" · ".join(f"{k}: {v}" for k, v in grade.items() if v)))
         if uses_local_model(begun[0].settings):
             console.print(Text(DEMONSTRATION, style="yellow"))
+
+
+def _view_on(console: Console) -> View:
+    kind = LiveView if console.is_terminal else PlainView
+    return kind(console, load=pool.load)
 
 
 def _grade(problem: Problem, result: Result, gold: str, settings: Settings) -> dict[str, str]:

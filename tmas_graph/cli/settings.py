@@ -2,6 +2,8 @@
 
 import json
 
+from pydantic import BaseModel
+
 from tmas_graph.cli.options import Assignments, Config, Json, Preset, changes_of
 
 
@@ -47,4 +49,6 @@ def shown(settings: object, name: str) -> object:
         value = value[part] if isinstance(value, dict) else getattr(value, part)
     if name.endswith("api_key"):
         return "(set)" if value else None
+    if isinstance(value, dict):
+        return {k: v.model_dump() if isinstance(v, BaseModel) else v for k, v in value.items()}
     return value

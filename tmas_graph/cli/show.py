@@ -8,17 +8,43 @@ from typing import Annotated, Any
 import typer
 
 from tmas_graph.cli.options import Home, Json, home_of
+from tmas_graph.usage import Usage
 
 
 def show(
     thread: Annotated[str, typer.Argument(help="Its name; `tmas threads` lists them.")],
+    calls: Annotated[
+        bool, typer.Option("--calls", help="List its model calls, and what they cost.")
+    ] = False,
+    call: Annotated[
+        str | None,
+        typer.Option("--call", metavar="ID", help="All of one call; how its id begins is enough."),
+    ] = None,
     as_json: Json = False,
+    as_jsonl: Annotated[
+        bool,
+        typer.Option("--jsonl", help="With --calls: all of each call, a JSON object a line."),
+    ] = False,
     home: Home = None,
 ) -> None:
     """Show a thread: its problem, every candidate, both banks, and the result."""
+    if calls and call is not None:
+        raise typer.BadParameter("give --calls or --call ID, not both")
+    if as_jsonl and (as_json or not calls):
+        raise typer.BadParameter("--jsonl goes with --calls, and not with --json")
+    folder = home_of(home)
+    if calls or call is not None:
+        from tmas_graph.cli import calls as views
+
+        if as_jsonl:
+            views.print_lines(folder, thread)
+        elif call is not None:
+            views.show_call(folder, thread, call, as_json=as_json)
+        else:
+            views.show_calls(folder, thread, as_json=as_json)
+        return
     from tmas_graph.running import run_blocking
 
-    folder = home_of(home)
     story = run_blocking(lambda: _story(folder, thread))
     if as_json:
         print(json.dumps(story, indent=2))  # noqa: T201
@@ -28,13 +54,16 @@ def show(
 
 async def _story(folder: Path, name: str) -> dict[str, Any]:
     from tmas_graph.cli.threads import status_of
+    from tmas_graph.graph import GRAPH_VERSION
     from tmas_graph.memory.experience_bank import open_bank
+    from tmas_graph.models.call_rows import as_unicode
     from tmas_graph.progress import attempts
+    from tmas_graph.spending import account
     from tmas_graph.threads import open_threads
 
     async with open_threads(folder) as store:
-        record = await store.get(name)
-        values = await store.values(name)
+        record = await store.get(as_unicode(name))
+        values = await store.values(record.id)
         status = status_of(record, store)
     bank = open_bank(record.settings.memory_folder)
     items = await bank.read(tuple(values.get("experience_ids", ())))
@@ -49,6 +78,7 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         "rollouts": [asdict(r) for r in values.get("rollouts", ())],
         "experience": [asdict(item) for item in items],
         "strategies": [asdict(s) for s in values.get("strategies", ())],
+        "spend": [asdict(s) for s in account(values)] if record.version == GRAPH_VERSION else [],
         "result": asdict(values["result"]) if values.get("result") else None,
     }
 
@@ -58,6 +88,8 @@ def _print(story: dict[str, Any]) -> None:
     from rich.panel import Panel
     from rich.text import Text
 
+    from tmas_graph.cli.report import counted, spend
+
     console = Console()
     title = f"{story['thread']} · {story['status']}"
     console.print(Panel(Text(story["problem"]["question"]), title=title, title_align="left"))
@@ -66,6 +98,8 @@ def _print(story: dict[str, Any]) -> None:
     models = sorted(set(story["models"].values()))
     console.print(Text(f"models: {', '.join(models)}", style="dim"))
     console.print(_attempts(story["attempts"]))
+    if story["spend"]:
+        console.print(_spend(story["spend"]))
     _print_bank(console, "Experience bank", [(i["kind"], i["text"]) for i in story["experience"]])
     _print_bank(console, "Guideline bank", [(s["name"], s["essence"]) for s in story["strategies"]])
     if result := story["result"]:
@@ -74,11 +108,9 @@ def _print(story: dict[str, Any]) -> None:
         if result["answer"] is not None:
             line = f"answer: {result['answer']}   (confidence {result['confidence']:.0%})"
             console.print(Text(line, style="bold"))
-        usage = result["usage"]
-        console.print(
-            f"{result['iterations']} iterations · {usage['calls']} calls · "
-            f"{usage['prompt_tokens']} prompt and {usage['completion_tokens']} completion tokens"
-        )
+        usage = Usage(**result["usage"])
+        done = counted(result["iterations"], "iteration")
+        console.print(f"{done} · {spend(usage.calls, usage.tokens, usage.cost)}")
 
 
 def _attempts(attempts: list[dict[str, Any]]) -> Any:
@@ -93,6 +125,24 @@ def _attempts(attempts: list[dict[str, Any]]) -> Any:
         name = f"{attempt['iteration']}.{attempt['index']}"
         cells = [name, attempt["mode"], attempt["outcome"], score, attempt["answer"] or "–"]
         table.add_row(*map(Text, cells))
+    return table
+
+
+def _spend(rows: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+
+    from tmas_graph.cli.report import of_roles
+
+    by_role: dict[str, Usage] = {}
+    for row in rows:
+        before = by_role.get(row["role"], Usage())
+        by_role[row["role"]] = before + Usage(**row["usage"])
+    heads, body = of_roles(by_role)
+    table = Table(title="Spend")
+    for head in heads:
+        table.add_column(head, justify="left" if head == "role" else "right", overflow="fold")
+    for cells in body:
+        table.add_row(*cells)
     return table
 
 

@@ -108,3 +108,7 @@ class CallStore(CallLog, Protocol):
             StorageError: it isn't there.
         """
         ...
+
+    async def earlier(self, place: Place, seed: int | None, purpose: str) -> Call | None:
+        """An answered call of an earlier sitting with these; None if there is none."""
+        ...

@@ -10,7 +10,7 @@ from langgraph.func import task
 
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import BudgetSpent, CallError, EndpointDown, RequestRefused
-from tmas_graph.models import pool
+from tmas_graph.models import pool, telemetry
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import Call, CallLog, Place, restored
 from tmas_graph.models.making import Ask
@@ -99,17 +99,18 @@ class _Caller:
         except BudgetSpent:
             return reply
         [new] = call.replies[:1]
-        text = begun + new.text
-        thinking = "\n".join(filter(None, [reply.thinking if begun else "", new.thinking]))
-        return replace(new, text=text, thinking=thinking, usage=reply.usage + new.usage)
+        spent = reply.usage + new.usage
+        if not begun:
+            return replace(new, usage=spent)
+        # A reasoning parser may take what follows an answer's beginning for thinking.
+        text = begun + (new.text or new.thinking)
+        return replace(new, text=text, thinking=reply.thinking, usage=spent)
 
     async def _call(
         self, prompt: Prompt, *, n: int = 1, offset: int = 0, purpose: str = "first"
     ) -> Call:
         place = get_config().get("configurable", {})
         budget, log = place.get(BUDGET), place.get(LOG)
-        if budget and not self.unbudgeted:
-            budget.check()
         ask = Ask(n, self.seed + offset, self.place, purpose, *self._more(purpose))
 
         @task  # a closure: an argument, the endpoint with its key would be shown in streams
@@ -121,6 +122,11 @@ class _Caller:
     async def _made(
         self, prompt: Prompt, ask: Ask, budget: Budget | None, log: CallLog | None
     ) -> Call:
+        if (done := await _earlier(log, ask, prompt)) is not None:
+            return done
+        if budget and not self.unbudgeted:
+            budget.check()
+            ask = replace(ask, seconds=budget.seconds_left)
         client = await pool.connect(self.endpoint)
         notes: list[Awaitable[None]] = []
 
@@ -129,9 +135,9 @@ class _Caller:
                 budget.charge(call.usage)
             if log:
                 notes.append(log.note(call))
+            if self.endpoint.telemetry:
+                telemetry.emit(call)
 
-        if budget and not self.unbudgeted:
-            ask = replace(ask, seconds=budget.seconds_left)
         try:
             return await client.ask(prompt, ask, note)
         except EndpointDown as error:
@@ -171,6 +177,15 @@ def _continued(prompt: Prompt, begun: str) -> Prompt:
 def _stored(call: Call, log: CallLog | None) -> dict[str, Any]:
     """What a checkpoint holds of `call`: no more than its id where the log can give it back."""
     return {"call": call.id} if hasattr(log, "get") else call.plain()
+
+
+async def _earlier(log: Any, ask: Ask, prompt: Prompt) -> Call | None:
+    """What an earlier sitting of the run has paid for already, though its step didn't end."""
+    if not hasattr(log, "earlier"):
+        return None
+    call: Call | None = await log.earlier(ask.place, ask.seed, ask.purpose)
+    same = call and (call.n, list(call.messages)) == (ask.n, prompt.messages)
+    return call if same else None
 
 
 async def _found(stored: dict[str, Any], log: Any) -> Call:

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 import httpx2
 
 from tmas_graph.endpoint_settings import Endpoint
+from tmas_graph.models import telemetry
 from tmas_graph.models.endpoint import EndpointClient
 from tmas_graph.models.limiter import Limiter
 from tmas_graph.models.transport import connections
@@ -62,7 +63,10 @@ async def check(settings: Settings) -> dict[str, str]:
 
     Raises:
         CallError: one of them does not, with what to do.
+        MissingExtra: telemetry is wanted and OpenTelemetry isn't installed.
     """
+    if any(settings.endpoint(role).telemetry for role in settings.roles_in_use):
+        telemetry.require_api()
     models: dict[str, str] = {}
     for role in settings.roles_in_use:
         client = await connect(settings.endpoint(role))

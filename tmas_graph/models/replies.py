@@ -49,8 +49,8 @@ class Reply:
 
     @property
     def lines(self) -> list[str]:
-        """Its lines; the last one of a cut reply, of which the end is missing, is left out."""
-        lines = self.text.split("\n")
+        """Its lines: without the last one if it was cut there, none if it was filtered."""
+        lines = [] if self.ending == "filtered" else self.text.split("\n")
         return lines[:-1] if self.cut else lines
 
 

@@ -1,0 +1,60 @@
+"""The channels of the graph: what it keeps from node to node, and in every checkpoint."""
+
+from typing import Annotated, Any
+
+from typing_extensions import TypedDict
+
+from tmas_graph import progress, spending
+from tmas_graph.answers.select import Classes
+from tmas_graph.progress import Row
+from tmas_graph.state import Input, Mode, Result, Rollout, Stop, Strategy, latest
+from tmas_graph.usage import Usage
+
+
+class State(Input, total=False):
+    """What the graph keeps; each channel is of constant size, or nearly.
+
+    Tuples come back from a checkpoint as lists; who needs one makes one.
+    """
+
+    iteration: int
+    """t: the iteration that runs or comes next; so many are done."""
+    modes: tuple[Mode, ...]
+    """How each candidate of iteration t works."""
+    rollouts: Annotated[tuple[Rollout, ...], latest]
+    """R: the rollouts of the last iteration; while the next one runs, of both."""
+    history: tuple[Row, ...]
+    """Every candidate so far without its texts: the fields of an Attempt, in order."""
+    classes: Classes
+    """Which of them gave equal answers; for each of `history` the place of the first equal one."""
+    experience_ids: tuple[str, ...]
+    """E: the ledger; which items of the store exist for this run."""
+    strategies: tuple[Strategy, ...]
+    """G: the guideline bank."""
+    bank_usage: Annotated[dict[str, Usage], progress.by_bank]
+    """What the two bank agents spent in iteration t."""
+    spend: tuple[spending.Row, ...]
+    """Spent in finished iterations, by role; for each an iteration, a role, a Usage's fields."""
+    leader: Rollout | None
+    """The best rollout that holds the leading answer, or the best proof."""
+    stop: Stop | None
+    """Why no further iteration follows."""
+    result: Result
+
+
+class Update(TypedDict, total=False):
+    """What a node of the graph may return."""
+
+    problem: Any
+    iteration: int
+    modes: tuple[Mode, ...]
+    rollouts: int
+    history: tuple[Row, ...]
+    classes: Classes
+    experience_ids: tuple[str, ...]
+    strategies: tuple[Strategy, ...]
+    bank_usage: dict[str, Usage]
+    spend: tuple[spending.Row, ...]
+    leader: Rollout | None
+    stop: Stop | None
+    result: Result
