@@ -2,8 +2,9 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from clients import ASK, asking, client_of, outcome
+from clients import ASK, asking, client_of, outcome, say
 from endpoints.behaviour import Wording
+from endpoints.faults import errors
 from endpoints.listing import tokens
 from endpoints.protocol import Failure, Request
 from endpoints.scripted import server
@@ -207,12 +208,25 @@ async def test_what_cant_fit_is_not_even_sent() -> None:
     assert (scripted.requests, call.usage.calls) == ([], 0)
 
 
-async def test_a_server_that_lists_more_than_it_takes_is_believed_once() -> None:
-    async with server(context=2000) as scripted, client_of(scripted, max_tokens=500) as model:
+async def test_settings_that_say_more_than_the_server_takes_are_believed_once() -> None:
+    async with (
+        server(max_model_len=None, context=2000) as scripted,
+        client_of(scripted, max_tokens=500, context_tokens=8000) as model,
+    ):
         await model.ask(shrinking(100), Ask())
         first = len(scripted.requests)
-        await model.ask(shrinking(100), Ask())
+        await model.ask(shrinking(99), Ask())
     assert len(scripted.requests) == first + 1
+
+
+async def test_a_server_that_says_its_length_is_believed_again_after_a_fault() -> None:
+    async with (
+        server(script=say, fault=lambda r: None if r.index else errors.too_long()) as scripted,
+        client_of(scripted) as model,
+    ):
+        assert (await model.ask(shrinking(9), Ask())).cut
+        assert not (await model.ask(shrinking(9), Ask())).cut
+        assert model.window.length == 131_072
 
 
 @pytest.mark.parametrize("status", [400, 422])

@@ -76,6 +76,7 @@ class Window:
         """Know what the settings say: `limit` tokens at most, a `tokenizer` by name or path."""
         self.length = limit
         """Most tokens of prompt and reply; None while nobody knows."""
+        self._is_said = False
         self._server = server
         self._tokenizer = tokenizer
         self._dialects: tuple[_Count, ...] = (self._as_vllm, self._as_llama_cpp)
@@ -87,16 +88,21 @@ class Window:
         said = card.length if card else None
         if said is None:
             said = await self._server.slot_length()
+        self._is_said = said is not None
         self.length = min((n for n in (said, self.length) if n), default=None)
 
     def settle(self, fitted: Fitted, limit: int, prompt_tokens: int) -> None:
         """Keep a limit that was found by trying: with it, `fitted` was accepted at last.
+
+        A server that says its own length is believed: what it refused now and then was a fault.
 
         Args:
             fitted: what was accepted.
             limit: in tokens as they were estimated for `fitted`.
             prompt_tokens: of `fitted`, as the server counted them.
         """
+        if self._is_said:
+            return
         found = int(limit * prompt_tokens / max(1, fitted.tokens))
         self.length = min(found, self.length or found)
 
