@@ -15,7 +15,7 @@ from endpoints.scripted import ScriptedServer, server
 
 from tmas_graph import Budget, Problem, Result, Settings, asolve
 from tmas_graph.errors import AllCandidatesFailed, CallError, EndpointDown, TmasError
-from tmas_graph.models import making
+from tmas_graph.models import retrying
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("pooled")]
 QUESTION = "What is 6 times 7?"
@@ -36,7 +36,7 @@ class Run:
 
 @pytest.fixture(autouse=True)
 def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "_backoff", lambda attempt: 0.0)
+    monkeypatch.setattr(retrying, "backoff", lambda attempt: 0.0)
 
 
 async def solved(at: ScriptedServer, **changes: Any) -> Run:

@@ -10,8 +10,7 @@ from langgraph.func import entrypoint
 
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import EndpointDown, RequestRefused
-from tmas_graph.models import making as module
-from tmas_graph.models import pool
+from tmas_graph.models import pool, retrying
 from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import SEED_SPACING, checkpointed, seed_of
 from tmas_graph.models.replies import Model, Reply, total
@@ -25,7 +24,7 @@ _T = TypeVar("_T")
 
 @pytest.fixture(autouse=True)
 def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_backoff", lambda attempt: 0.0)
+    monkeypatch.setattr(retrying, "backoff", lambda attempt: 0.0)
 
 
 def draw(request: Request, choice: int) -> ScriptedReply:

@@ -13,7 +13,7 @@ from langgraph.func import entrypoint
 
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import BudgetSpent, EndpointDown
-from tmas_graph.models import making, pool
+from tmas_graph.models import pool, retrying
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import Call, Place
 from tmas_graph.models.checkpointed import BUDGET, LOG, checkpointed, seed_of
@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 
 @pytest.fixture(autouse=True)
 def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "_backoff", lambda attempt: 0.0)
+    monkeypatch.setattr(retrying, "backoff", lambda attempt: 0.0)
 
 
 class Log:
@@ -80,7 +80,7 @@ def cut_at_first(request: Request, choice: int) -> ScriptedReply:
     """Cut unless more tokens are allowed than 10, or a text is to be continued."""
     if request.messages[-1]["role"] == "assistant":
         return ScriptedReply(text=" and the end.")
-    if (request.body.get("max_completion_tokens") or 0) > 10:
+    if (request.body.get("max_tokens") or 0) > 10:
         return ScriptedReply(text="The whole.", thinking="longer")
     return ScriptedReply(text="The beginning", thinking="thought", finish_reason="length")
 
@@ -99,7 +99,7 @@ def test_a_truncated_reply_is_tried_once_more_with_twice_the_tokens() -> None:
     assert (reply.text, reply.thinking, reply.ending) == ("The whole.", "longer", "whole")
     assert reply.usage.calls == 2
     assert reply.usage.tokens == sum(tokens_of(r) for r in (first, second))
-    assert second.body["max_completion_tokens"] == 20
+    assert second.body["max_tokens"] == 20
     assert first.messages == second.messages
     assert first.seed != second.seed
 

@@ -5,11 +5,11 @@ items of the experience bank, the least fitting before others; then what strateg
 problem, the summaries, the scores and the strategies' names stay.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tmas_graph.memory.experience_bank import Item
-from tmas_graph.prompts import Prompt, Prompts, estimate_tokens
+from tmas_graph.prompts import Message, Prompt, Prompts, estimate_tokens
 from tmas_graph.state import Problem, Rollout, Strategy, Verification
 
 
@@ -62,9 +62,18 @@ def _made(
             gone[step.kind] = gone.get(step.kind, 0) + 1
             if left <= 0:
                 break
-        return None if gone == cut else _made(prompts, name, problem, less, gone, values)
+        if gone == cut:
+            return None
+        made = _made(prompts, name, problem, less, gone, values)
+        # A template may show less than it is given, so that what went spares nothing.
+        missing = tokens - (_tokens(messages) - _tokens(made.messages))
+        return (made.smaller(missing) if missing > 0 else None) or made
 
     return Prompt(messages, cut, smaller)
+
+
+def _tokens(messages: Sequence[Message]) -> int:
+    return sum(estimate_tokens(message["content"]) for message in messages)
 
 
 def _steps(shown: Shown) -> Iterator[_Step]:

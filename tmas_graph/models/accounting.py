@@ -1,10 +1,12 @@
 """What requests cost: as the server counted it, or estimated where it didn't."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
-from tmas_graph.models.replies import Reply
+from tmas_graph.models.completion import Completion
+from tmas_graph.models.context import Fitted, Window
 from tmas_graph.usage import Usage
 
 _LONGEST_TOKEN = 8
@@ -21,41 +23,65 @@ class Measured:
     """Pieces in which the replies were streamed: no more than their tokens; 0 if they weren't."""
     estimated: int
     """About how many tokens the replies have."""
+    size: int
+    """Their bytes, thinking included."""
+    replies: int
+
+    @property
+    def least(self) -> int:
+        """Tokens of the replies that no sound count is below.
+
+        Of several replies, some servers count the first only: between its share and the whole.
+        """
+        if self.replies == 1:
+            return self.size // _LONGEST_TOKEN
+        between = int(self.estimated / self.replies**0.5)
+        return max(self.deltas, self.size // _LONGEST_TOKEN, between)
 
 
-def accounted(said: dict[str, Any], measured: Measured, replies: Sequence[Reply]) -> Usage:
+def accounted(said: Mapping[str, Any], measured: Measured) -> Usage:
     """Usage of one answered request, from what the server `said`.
 
-    Some servers count the first of several replies only, others say nothing: what is known to be
-    too little is raised, and the difference counts as estimated.
+    What it left out, or what is known to be too little, is estimated, and counts as such.
     """
     prompt, completion = _whole(said, "prompt_tokens"), _whole(said, "completion_tokens")
-    size = sum(len(r.text.encode()) + len(r.thinking.encode()) for r in replies)
-    estimated = 0
-    if not said or (not prompt and not completion):
-        prompt, completion = measured.prompt_tokens, max(measured.deltas, measured.estimated)
-        estimated = prompt + completion
-    elif completion < (least := max(measured.deltas, size // _LONGEST_TOKEN)):
-        least = max(least, measured.estimated) if len(replies) > 1 else least
-        completion, estimated = least, least - completion
-    details = said.get("completion_tokens_details"), said.get("prompt_tokens_details")
-    thought, cached = (d if isinstance(d, dict) else {} for d in details)
+    guess, missing = max(measured.deltas, measured.estimated if measured.size else 0), 0
+    if not prompt:
+        prompt = missing = measured.prompt_tokens
+    if completion < measured.least or not completion:
+        missing += max(0, guess - completion)
+        completion = max(guess, completion)
     return Usage(
         calls=1,
         prompt_tokens=prompt,
         completion_tokens=completion,
-        reasoning_tokens=min(_whole(thought, "reasoning_tokens"), completion),
-        cached_tokens=min(_whole(cached, "cached_tokens"), prompt),
-        estimated_tokens=estimated,
+        reasoning_tokens=min(_detail(said, "completion", "reasoning_tokens"), completion),
+        cached_tokens=min(_detail(said, "prompt", "cached_tokens"), prompt),
+        estimated_tokens=missing,
     )
 
 
-def broken(prompt_tokens: int, received_tokens: int) -> Usage:
+def answered(completion: Completion, fitted: Fitted, window: Window) -> Usage:
+    """Usage of a request that was answered; `window` learns from what the server counted."""
+    said = completion.usage
+    window.learn(fitted.prompt.messages, _whole(said, "prompt_tokens"))
+    size, replies = completion.received, len(completion.choices)
+    measured = Measured(fitted.tokens, completion.deltas, window.estimate(size), size, replies)
+    return accounted(said, measured)
+
+
+def broken(completion: Completion, fitted: Fitted, window: Window) -> Usage:
     """Usage of a request that was given up while the server worked on it: all of it estimated."""
-    total = prompt_tokens + received_tokens
-    return Usage(1, prompt_tokens, received_tokens, estimated_tokens=total)
+    size = completion.received
+    received = max(window.estimate(size) if size else 0, completion.deltas)
+    return Usage(1, fitted.tokens, received, estimated_tokens=fitted.tokens + received)
 
 
-def _whole(given: dict[str, Any], name: str) -> int:
+def _detail(said: Mapping[str, Any], part: str, name: str) -> int:
+    details = said.get(f"{part}_tokens_details")
+    return _whole(details, name) if isinstance(details, dict) else 0
+
+
+def _whole(given: Mapping[str, Any], name: str) -> int:
     value = given.get(name)
-    return max(0, int(value)) if isinstance(value, int | float) else 0
+    return max(0, int(value)) if isinstance(value, int | float) and isfinite(value) else 0

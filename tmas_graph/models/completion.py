@@ -6,15 +6,20 @@ once.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tmas_graph.models.faults import Fault
 
-_THINKING = ("reasoning", "reasoning_content")
-"""vLLM's names for it, the older one last."""
-_LONGEST_LINE = 64 * 2**20
+_REASONS = {
+    "max_tokens": "length",
+    "model_length": "length",
+    "safety": "content_filter",
+    "error": "abort",
+    "insufficient_system_resource": "abort",
+}
+"""Other servers' names, in lower case, for reasons to finish before the end."""
 
 
 @dataclass(slots=True)
@@ -28,17 +33,21 @@ class Choice:
     deltas: int = 0
     """Pieces that it came in: no more than its tokens."""
 
-    def take(self, said: dict[str, Any]) -> None:
+    def take(self, said: Mapping[str, Any]) -> None:
         """Take in a message, or what a delta adds to it."""
-        parts = (
-            (self.thinking, _text(next((said[n] for n in _THINKING if said.get(n)), None))),
-            (self.text, _text(said.get("content"))),
-            (self.refusal, _text(said.get("refusal"))),
-        )
-        for pieces, text in parts:
-            if text:
-                pieces.append(text)
-                self.deltas += 1
+        thinking = said.get("reasoning") or said.get("reasoning_content")
+        text, refusal = said.get("content"), said.get("refusal")
+        if thinking:
+            self._add(self.thinking, thinking)
+        if text:
+            self._add(self.text, text)
+        if refusal:
+            self._add(self.refusal, refusal)
+
+    def _add(self, pieces: list[str], said: object) -> None:
+        if text := said if isinstance(said, str) else _text(said):
+            pieces.append(text)
+            self.deltas += 1
 
 
 @dataclass(slots=True)
@@ -58,113 +67,82 @@ class Completion:
             Fault: it is an error, or it is no completion.
         """
         if not isinstance(body, dict):
-            raise Fault("malformed", f"a {type(body).__name__} in place of an object")
+            raise self._malformed(f"no object, {json.dumps(body)[:60]}")
         if body.get("error") or body.get("object") == "error":
-            raise _error(body)
-        choices = body.get("choices")
+            fault = _error(body)
+            fault.received = self.received
+            raise fault
         if isinstance(usage := body.get("usage"), dict):
             self.usage = usage
-        self.model = str(body.get("model") or self.model)
-        for place, choice in enumerate(choices if isinstance(choices, list) else []):
-            self._choice(place, choice)
+        if not self.model:
+            self.model = str(body.get("model") or "")
+        choices = body.get("choices")
+        if isinstance(choices, list):
+            for place, choice in enumerate(choices):
+                self._choice(place, choice)
 
-    def ended(self) -> "Completion":
-        """The completion itself, once nothing more will come.
+    def ended(self) -> None:
+        """Make sure that it is whole, once nothing more will come.
 
         Raises:
             Fault: there is no choice, or the end of one is missing.
         """
         if not self.choices:
-            raise Fault("malformed", "it has no choices", received=0)
+            raise self._malformed("it has no choices")
         if self.streamed and not all(c.finish_reason for c in self.choices.values()):
-            raise Fault("connection", "the stream ended before the reply", received=self.received)
-        return self
+            raise Fault("broken", "the stream ended before the reply", received=self.received)
 
     @property
     def received(self) -> int:
-        """Bytes of text, thinking included, that have come."""
+        """Bytes of text, thinking and refusals included, that have come."""
         return sum(
             len(piece.encode("utf-8", "replace"))
             for choice in self.choices.values()
-            for piece in (*choice.text, *choice.thinking)
+            for piece in (*choice.text, *choice.thinking, *choice.refusal)
         )
+
+    @property
+    def deltas(self) -> int:
+        """Pieces that all choices were streamed in; 0 if they weren't streamed."""
+        return sum(c.deltas for c in self.choices.values()) if self.streamed else 0
 
     def _choice(self, place: int, given: object) -> None:
         if not isinstance(given, dict):
-            raise Fault("malformed", "a choice is no object", received=self.received)
+            raise self._malformed("a choice is no object")
         index = given.get("index")
-        choice = self.choices.setdefault(index if isinstance(index, int) else place, Choice())
-        said = given.get("delta") if self.streamed else given.get("message")
+        if not isinstance(index, int) or (not self.streamed and index in self.choices):
+            index = place  # some servers call every choice 0
+        if (choice := self.choices.get(index)) is None:
+            choice = self.choices[index] = Choice()
+        said = given.get("delta" if self.streamed else "message")
         if isinstance(said, dict):
             choice.take(said)
+        elif not self.streamed:
+            raise self._malformed("a choice has no message")
         if reason := given.get("finish_reason"):
-            choice.finish_reason = str(reason)
+            choice.finish_reason = _REASONS.get(str(reason).lower(), str(reason))
 
-
-class Events:
-    """Splits a stream of bytes into the data of its server-sent events."""
-
-    def __init__(self) -> None:
-        """Begin with nothing read."""
-        self._rest = b""
-        self._data: list[bytes] = []
-
-    def feed(self, piece: bytes) -> Iterator[object]:
-        """The data, decoded from JSON, of the events that `piece` completes.
-
-        Raises:
-            Fault: an event is no JSON.
-        """
-        lines = (self._rest + piece).split(b"\n")
-        self._rest = lines.pop()
-        if len(self._rest) > _LONGEST_LINE:
-            raise Fault("malformed", f"an event of more than {_LONGEST_LINE} bytes")
-        for line in lines:
-            yield from self._line(line.rstrip(b"\r"))
-
-    def close(self) -> Iterator[object]:
-        """The data of a last event whose end is missing, if it is whole."""
-        yield from self._line(self._rest.rstrip(b"\r"))
-        yield from self._line(b"")
-
-    def _line(self, line: bytes) -> Iterator[object]:
-        if line.startswith(b"data:"):
-            self._data.append(line[5:].strip())
-        elif not line and self._data:
-            data, self._data = b"\n".join(self._data), []
-            if data != b"[DONE]":
-                yield decoded(data)
-
-
-def decoded(data: bytes) -> object:
-    """What `data` says in JSON.
-
-    Raises:
-        Fault: it is no JSON, or not all of it.
-    """
-    try:
-        return json.loads(data)
-    except ValueError:
-        raise Fault("connection", f"half an answer, or no JSON: {_start(data)!r}") from None
-
-
-def _start(data: bytes) -> str:
-    return data[:60].decode("utf-8", "replace")
+    def _malformed(self, said: str) -> Fault:
+        return Fault("malformed", said, received=self.received)
 
 
 def _text(content: object) -> str:
     """A message's text; some servers send it in parts."""
-    if isinstance(content, str):
-        return content
     if not isinstance(content, list):
         return ""
     parts = [part.get("text") for part in content if isinstance(part, dict)]
     return "".join(part for part in parts if isinstance(part, str))
 
 
-def _error(body: dict[str, Any]) -> Fault:
+def _error(body: Mapping[str, Any]) -> Fault:
     said = body.get("error")
     about = said if isinstance(said, dict) else body
-    code = about.get("code")
-    status = code if isinstance(code, int) and 400 <= code < 600 else 500
-    return Fault.of_status(status, str(about.get("message") or said or "an error"), about=about)
+    words = about.get("message") or (said if isinstance(said, str) else "an error")
+    return Fault.of_status(_status(about), str(words), about=about)
+
+
+def _status(about: Mapping[str, Any]) -> int:
+    code = str(about.get("code"))
+    if code.isdecimal() and 400 <= int(code[:9]) < 600:
+        return int(code)
+    return 400 if str(about.get("type")) in ("invalid_request_error", "BadRequestError") else 500

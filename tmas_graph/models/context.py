@@ -1,26 +1,32 @@
 """How much fits into a model's context, and prompts that are fitted into it.
 
 A prompt that surely fits isn't counted: no text has more tokens than bytes. Others are counted by
-the server, else by a Hugging Face tokenizer, else from the bytes per token measured so far.
+the server, else by a Hugging Face tokenizer, else estimated by the bytes per token so far.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tmas_graph.errors import CallError, SettingsError
+from tmas_graph.errors import SettingsError
 from tmas_graph.models.faults import Fault
 from tmas_graph.models.served import Card, Server
 from tmas_graph.prompts import Message, Prompt
 
 _PER_MESSAGE = 12
 """Tokens that a chat template adds to a message, at most or nearly."""
+_TEMPLATE = 64
+"""Tokens that it may add by itself: a system message of its own, say."""
 _BYTES_PER_TOKEN = 3.0
 """Before anything is measured: rather too few than too many."""
+_ESTIMATED_BYTES = 3
+"""Of a token in `prompts.estimate_tokens`."""
 _MARGIN = 1.15
+_MOST_FAILURES = 3
+"""In a row, after which the server isn't asked to count any more."""
 _SHRINK = 0.85
 """What the server refuses as too long is tried again with so much of its length."""
 
@@ -36,6 +42,33 @@ class Fitted:
     """Of a reply; None leaves it to the server."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What else decides how many tokens a prompt has."""
+
+    model: str
+    fields: Mapping[str, Any]
+    """Of the request, beyond OpenAI's."""
+
+
+_Count = Callable[[Sequence[Message], Asked], Awaitable[int | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """The tokens of a prompt."""
+
+    tokens: int
+    """Counted, or about."""
+    most: int
+    """With what the estimate may be wrong by."""
+    bytes: int
+
+    def as_estimated(self, tokens: int) -> int:
+        """So many of these tokens, in those by which prompts estimate what they leave out."""
+        return int(tokens * self.bytes / _ESTIMATED_BYTES / max(1, self.most)) + 1
+
+
 class Window:
     """The context of one served model."""
 
@@ -43,9 +76,11 @@ class Window:
         """Know what the settings say: `limit` tokens at most, a `tokenizer` by name or path."""
         self.length = limit
         """Most tokens of prompt and reply; None while nobody knows."""
+        self._is_said = False
         self._server = server
         self._tokenizer = tokenizer
-        self._dialects = [self._as_vllm, self._as_llama_cpp]
+        self._dialects: tuple[_Count, ...] = (self._as_vllm, self._as_llama_cpp)
+        self._failures = 0
         self._bytes = self._tokens = 0
 
     async def ask(self, card: Card | None) -> None:
@@ -53,12 +88,23 @@ class Window:
         said = card.length if card else None
         if said is None:
             said = await self._server.slot_length()
+        self._is_said = said is not None
         self.length = min((n for n in (said, self.length) if n), default=None)
 
-    def settle(self, limit: int | None) -> None:
-        """Keep a limit that was found by trying, where the server doesn't say its own."""
-        if self.length is None:
-            self.length = limit
+    def settle(self, fitted: Fitted, limit: int, prompt_tokens: int) -> None:
+        """Keep a limit that was found by trying: with it, `fitted` was accepted at last.
+
+        A server that says its own length is believed: what it refused now and then was a fault.
+
+        Args:
+            fitted: what was accepted.
+            limit: in tokens as they were estimated for `fitted`.
+            prompt_tokens: of `fitted`, as the server counted them.
+        """
+        if self._is_said:
+            return
+        found = int(limit * prompt_tokens / max(1, fitted.tokens))
+        self.length = min(found, self.length or found)
 
     def learn(self, messages: Sequence[Message], tokens: int) -> None:
         """Measure how many bytes a token has, from a prompt whose tokens a server counted."""
@@ -73,10 +119,11 @@ class Window:
 
     def estimate_prompt(self, messages: Sequence[Message]) -> int:
         """About how many tokens a prompt has."""
-        return self.estimate(_bytes(messages)) + _PER_MESSAGE * len(messages)
+        template = 0 if self._tokens else _PER_MESSAGE * len(messages)
+        return self.estimate(_bytes(messages)) + template
 
     async def fit(
-        self, prompt: Prompt, wanted: int | None, *, model: str, limit: int | None
+        self, prompt: Prompt, wanted: int | None, asked: Asked, limit: int | None
     ) -> Fitted:
         """Make `prompt` and a reply of up to `wanted` tokens fit into `limit` tokens.
 
@@ -89,56 +136,61 @@ class Window:
             return Fitted(prompt, self.estimate_prompt(prompt.messages), wanted)
         least = min(wanted or limit, limit // 4)
         while True:
-            enough = limit - max(wanted or 0, least)
-            tokens = await self._at_most(prompt.messages, enough, model)
-            room = limit - tokens
-            shorter = prompt.smaller(least - room) if room < least else None
+            size = await self._size(prompt.messages, limit - (wanted or least), asked)
+            room = limit - size.most
+            shorter = prompt.smaller(size.as_estimated(least - room)) if room < least else None
             if shorter is None:
                 break
             prompt = shorter
         if room < 1:
-            raise Fault("context", f"about {tokens} tokens of prompt for {limit} of context")
-        return Fitted(prompt, tokens, wanted and min(wanted, room))
+            raise Fault("context", f"about {size.tokens} tokens of prompt for {limit} of context")
+        return Fitted(prompt, size.tokens, wanted and min(wanted, room))
 
-    def tightened(self, fitted: Fitted, limit: int | None) -> int:
-        """The limit to try after the server refused `fitted` as too long."""
-        size = fitted.tokens + (fitted.max_tokens or 0)
-        return int(min(size, limit or size) * _SHRINK)
-
-    async def _at_most(self, messages: Sequence[Message], enough: int, model: str) -> int:
-        """The tokens of a prompt; a bound that is surely or very likely no less, if within."""
-        surely = _bytes(messages) + _PER_MESSAGE * len(messages)
+    async def _size(self, messages: Sequence[Message], enough: int, asked: Asked) -> _Size:
+        estimated = self.estimate_prompt(messages)
+        size = _bytes(messages)
+        surely = size + _PER_MESSAGE * len(messages) + _TEMPLATE
         if surely <= enough:
-            return surely
-        likely = int(self.estimate_prompt(messages) * _MARGIN)
-        if self._tokens and likely * _MARGIN <= enough:
-            return likely
-        counted = await self._count(messages, model)
-        return likely if counted is None else counted
+            return _Size(estimated, surely, size)
+        counted = await self._count(messages, asked)
+        if counted is None:
+            return _Size(estimated, int(estimated * _MARGIN), size)
+        return _Size(counted, counted, size)
 
-    async def _count(self, messages: Sequence[Message], model: str) -> int | None:
-        for dialect in list(self._dialects):
+    async def _count(self, messages: Sequence[Message], asked: Asked) -> int | None:
+        for dialect in self._dialects:
             try:
-                counted = await dialect(messages, model)
-            except (Fault, CallError):
-                break  # it has one that doesn't work now
+                counted = await dialect(messages, asked)
+            except Fault:  # it has one that doesn't work now
+                self._failures += 1
+                if self._failures >= _MOST_FAILURES:
+                    self._dialects = ()
+                break
             if counted:
-                self._dialects = [dialect]
+                self._dialects, self._failures = (dialect,), 0
                 return counted
-            self._dialects.remove(dialect)
+            self._dialects = tuple(d for d in self._dialects if d != dialect)
         if self._tokenizer is None:
             return None
-        text = _text(messages)
-        tokenizer = await asyncio.to_thread(loaded, self._tokenizer)
-        ids = await asyncio.to_thread(lambda: tokenizer.encode(text, add_special_tokens=False))
-        return len(ids) + _PER_MESSAGE * len(messages)
+        tokens = await asyncio.to_thread(_tokens, self._tokenizer, _text(messages))
+        return tokens + _PER_MESSAGE * len(messages)
 
-    async def _as_vllm(self, messages: Sequence[Message], model: str) -> int | None:
-        return await self._server.tokens(model, messages)
+    async def _as_vllm(self, messages: Sequence[Message], asked: Asked) -> int | None:
+        return await self._server.tokens(asked.model, messages, asked.fields)
 
-    async def _as_llama_cpp(self, messages: Sequence[Message], model: str) -> int | None:
+    async def _as_llama_cpp(self, messages: Sequence[Message], asked: Asked) -> int | None:
         bare = await self._server.bare_tokens(_text(messages))
         return None if bare is None else bare + _PER_MESSAGE * len(messages)
+
+
+def tightened(fitted: Fitted, limit: int | None) -> int:
+    """The limit to try after the server refused `fitted` as too long."""
+    size = fitted.tokens + (fitted.max_tokens or 0)
+    return int(min(size, limit or size) * _SHRINK)
+
+
+def _tokens(name: str, text: str) -> int:
+    return len(loaded(name).encode(text, add_special_tokens=False))
 
 
 @cache

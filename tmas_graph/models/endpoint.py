@@ -3,7 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
+from functools import cached_property
+from urllib.parse import urlsplit
 
 import httpx2
 from pydantic import SecretStr
@@ -17,12 +20,13 @@ from tmas_graph.models.limiter import Limiter
 from tmas_graph.models.making import Ask, Making
 from tmas_graph.models.replies import Reply
 from tmas_graph.models.served import Server, explained
-from tmas_graph.models.transport import ThinkingChatOpenAI
+from tmas_graph.models.transport import Connection, ThinkingChatOpenAI
 from tmas_graph.prompts import Prompt
 from tmas_graph.settings import near
 from tmas_graph.usage import Usage
 
 log = logging.getLogger(__name__)
+_NEW_NAMES = frozenset({"api.openai.com"})
 _FIRST_GUESS = 1000.0
 """Tokens of a reply, before any came."""
 
@@ -37,7 +41,17 @@ class EndpointClient:
     def __init__(
         self, endpoint: Endpoint, base_url: str, *, http: httpx2.AsyncClient, limiter: Limiter
     ) -> None:
-        """Prepare a client of `endpoint`, reached at `base_url`; nothing is sent yet."""
+        """Prepare a client of `endpoint`, reached at `base_url`; nothing is sent yet.
+
+        Raises:
+            RequestRefused: the key is one that can't be sent.
+        """
+        key = endpoint.key()
+        if not (key.isascii() and key.isprintable()):
+            raise RequestRefused(
+                f"{base_url}: the key has a line break, or a character that can't be sent, in it. "
+                "Set TMAS_API_KEY to the key alone."
+            )
         self.endpoint = endpoint
         self.base_url = base_url
         self.limiter = limiter
@@ -47,12 +61,16 @@ class EndpointClient:
         """Of the model; empty until the server has said it, where none is set."""
         self.mean_reply = _FIRST_GUESS
         """Tokens of the replies of late."""
-        server = Server(base_url, endpoint.key(), http)
-        self.window = Window(server, limit=endpoint.context_tokens, tokenizer=endpoint.tokenizer)
-        self._server = server
+        new = urlsplit(base_url).hostname in _NEW_NAMES
+        self.max_tokens_field = "max_completion_tokens" if new else "max_tokens"
+        """What the server calls the most tokens of a reply; all but OpenAI know the old name."""
+        self._server = Server(base_url, key, http)
+        limit, tokenizer = endpoint.context_tokens, endpoint.tokenizer
+        self.window = Window(self._server, limit=limit, tokenizer=tokenizer)
+        self.connection = Connection(http, base_url, key)
         self._http = http
-        self._chat: ThinkingChatOpenAI | None = None
         self._learning: asyncio.Task[None] | None = None
+        self._answered = False
 
     async def __call__(self, prompt: Prompt, *, n: int = 1) -> list[Reply]:
         """Return up to `n` replies to `prompt`, of one request.
@@ -78,16 +96,18 @@ class EndpointClient:
         making = Making(self, prompt, ask)
         try:
             call = await making.call()
-        except (Fault, CallError) as fault:
-            error = await self._explained(fault) if isinstance(fault, Fault) else fault
-            failed = making.record(cause=str(error))
-            error.usage = failed.usage
-            note(failed)
+        except Fault as fault:
+            error = await self._explained(fault)
+            self._note_failed(making, error, note)
             raise error from fault
+        except CallError as error:
+            self._note_failed(making, error, note)
+            raise
         except BaseException as error:  # cancelled, say: what was sent is paid for all the same
             if making.sendings:
                 note(making.record(cause=f"given up ({type(error).__name__})"))
             raise
+        self._answered = True
         note(call)
         return call
 
@@ -101,25 +121,40 @@ class EndpointClient:
         await self._learn()
         return self.name
 
-    async def chat(self) -> ThinkingChatOpenAI:
-        """LangChain's model of this endpoint, once the server was asked about itself.
+    @cached_property
+    def chat(self) -> ThinkingChatOpenAI:
+        """LangChain's model of this endpoint, whose name must be known; it takes 50 ms."""
+        endpoint = self.endpoint
+        return ThinkingChatOpenAI(
+            self._http,
+            self.connection,
+            model=self.name,
+            base_url=self.base_url,
+            api_key=SecretStr(endpoint.key() or "none"),
+            temperature=endpoint.temperature,
+            top_p=endpoint.top_p,
+        )
+
+    async def ready(self) -> None:
+        """Make sure that the server was asked about itself.
+
+        Who serves the model without saying so may be called all the same, and isn't asked again
+        once it has answered a call.
 
         Raises:
             CallError: no model is set, and the server doesn't say which it serves.
         """
-        if self._learning is None or (self._learning.done() and not _succeeded(self._learning)):
-            self._learning = asyncio.create_task(self._learn())
+        learning = self._learning
+        if learning is None or (learning.done() and _failed(learning) and not self._answered):
+            learning = self._learning = asyncio.create_task(self._learn())
         try:
-            if not self._learning.done():
-                await asyncio.shield(self._learning)
-            self._learning.result()
+            if not learning.done():
+                await asyncio.shield(learning)
+            learning.result()
         except CallError as error:
-            if not self.endpoint.model:
-                raise
-            log.info("%s", error)  # who lists no models, or others, may serve this one all the same
-        if self._chat is None:  # it costs 50 ms to make
-            self._chat = self._made()
-        return self._chat
+            if not self.name:
+                raise copy(error) from error  # several calls raise it, each with its own usage
+            log.info("%s", error)
 
     def price(self, usage: Usage, served: str) -> Usage:
         """`usage` with its cost, by the price table of the settings."""
@@ -136,15 +171,10 @@ class EndpointClient:
         """Take the length of a reply into the mean of late."""
         self.mean_reply += 0.1 * (tokens - self.mean_reply)
 
-    def _made(self) -> ThinkingChatOpenAI:
-        return ThinkingChatOpenAI(
-            self._http,
-            model=self.name,
-            base_url=self.base_url,
-            api_key=SecretStr(self.endpoint.key() or "none"),
-            temperature=self.endpoint.temperature,
-            top_p=self.endpoint.top_p,
-        )
+    def _note_failed(self, making: Making, error: CallError, note: Callable[[Call], None]) -> None:
+        failed = making.record(cause=str(error))
+        error.usage = failed.usage
+        note(failed)
 
     async def _learn(self) -> None:
         cards = await self._server.cards()
@@ -189,5 +219,5 @@ class EndpointClient:
         )
 
 
-def _succeeded(learning: asyncio.Task[None]) -> bool:
-    return not learning.cancelled() and learning.exception() is None
+def _failed(learning: asyncio.Task[None]) -> bool:
+    return learning.cancelled() or learning.exception() is not None

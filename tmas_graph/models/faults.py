@@ -1,21 +1,40 @@
-"""Why a request brought no reply, whether to send it again, and what to tell people."""
+"""Why a request brought no reply, whether to send it again, and what it may have cost."""
 
+import errno
 import json
 import os
 import re
+import socket
+import ssl
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, Self
 
+import aiohttp
 import httpx2
 
-Kind = Literal["connection", "deadline", "stalled", "busy", "malformed", "foreign", "context", "no"]
-"""`foreign`: no API at all; `context`: the prompt or its reply is too long; `no`: for good."""
+Kind = Literal[
+    "unreachable",
+    "broken",
+    "deadline",
+    "stalled",
+    "busy",
+    "malformed",
+    "foreign",
+    "context",
+    "no",
+]
+"""`unreachable`: nothing was sent; `broken`: half an answer came, or none; `malformed`: no
+completion; `foreign`: no API at all; `context`: too long for the model; `no`: for good."""
+TRANSPORT = (httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, OSError)
+"""All that a transport raises; `of_error` understands it."""
 
-_AGAIN = frozenset({"connection", "stalled", "busy", "malformed"})
+_AGAIN = frozenset({"unreachable", "broken", "stalled", "busy", "malformed"})
+_WORKED_ON = frozenset({"broken", "deadline", "stalled", "malformed"})
 _BUSY = frozenset({408, 409, 425, 429})
-_PUSHING_BACK = frozenset({429, 503})
+_FOR_GOOD = frozenset({501, 505})
+_PUSHING_BACK = frozenset({429, 503, 529})
 _TOO_LONG = frozenset({400, 413, 422, 500})
 _CONTEXT = re.compile(
     r"context.{0,20}(?:length|size|window|limit)|context_length|exceed_context"
@@ -24,6 +43,26 @@ _CONTEXT = re.compile(
     r"|too many tokens|token limit|exceed.{0,40}tokens|tokens.{0,40}exceed"
     r"|(?:prompt|input).{0,30}(?:length|tokens).{0,40}(?:exceed|longer|greater|maximum)",
     re.IGNORECASE | re.DOTALL,
+)
+_OTHER = re.compile(
+    r"not supported|unsupported|unrecognized|unknown (?:field|param)", re.IGNORECASE
+)
+"""Words of refusals that are about a field, not about its size."""
+_QUOTA = re.compile(r"insufficient_quota|billing", re.IGNORECASE)
+_UNREACHED = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH})
+_NO_CONNECTION = (
+    aiohttp.ClientConnectorError,
+    aiohttp.ConnectionTimeoutError,
+    httpx2.ConnectError,
+    httpx2.ProxyError,
+    httpx2.PoolTimeout,
+    socket.gaierror,
+)
+_NO_URL = (
+    httpx2.UnsupportedProtocol,
+    httpx2.InvalidURL,
+    httpx2.LocalProtocolError,
+    aiohttp.InvalidURL,
 )
 _LONGEST_SAID = 300
 
@@ -68,16 +107,21 @@ class Fault(Exception):
         """The fault that an HTTP status, and what was said with it, stand for."""
         words = f"{said} {about.get('code', '')} {about.get('type', '')}" if about else said
         kind: Kind = "no"
-        if status in _TOO_LONG and _CONTEXT.search(words):
+        if status in _TOO_LONG and _CONTEXT.search(words) and not _OTHER.search(words):
             kind = "context"
-        elif status in _BUSY or status >= 500:
-            kind = "busy"
+        elif status in _BUSY or (status >= 500 and status not in _FOR_GOOD):
+            kind = "no" if status == 429 and _QUOTA.search(words) else "busy"
         return cls(kind, _line(said), status=status, retry_after=retry_after)
 
     @property
     def again(self) -> bool:
         """Whether the same request may succeed when it is sent again."""
         return self.kind in _AGAIN
+
+    @property
+    def worked_on(self) -> bool:
+        """Whether the server may have spent tokens on the request."""
+        return self.received > 0 or (self.status is None and self.kind in _WORKED_ON)
 
     @property
     def pushes_back(self) -> bool:
@@ -91,6 +135,16 @@ class Fault(Exception):
             return self.said
         return f"HTTP {self.status} ({self.said})" if self.said else f"HTTP {self.status}"
 
+    def __str__(self) -> str:
+        """Give the words alone."""
+        return self.words
+
+    def without(self, secret: str) -> Self:
+        """The same, with `secret` left out of what the server said."""
+        if secret:
+            self.said = self.said.replace(secret, "…")
+        return self
+
 
 def of_response(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
     """The fault that an error response states."""
@@ -98,7 +152,7 @@ def of_response(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
     said = body.decode("utf-8", "replace")
     try:
         plain = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         plain = None
     if isinstance(plain, dict):
         inner = plain.get("error", plain)
@@ -111,35 +165,51 @@ def of_response(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
 
 def of_error(error: Exception) -> Fault:
     """The fault that an exception of the transport stands for."""
-    cause: BaseException = error
-    while cause.__cause__ is not None:
+    chain = list(_causes(error))
+    if any(isinstance(cause, _NO_URL) for cause in chain):
+        return Fault("no", f"the URL can't be used ({_reason(error)})")
+    reason = _reason(chain[-1])
+    # What the transport calls a ConnectTimeout is mostly a connection that broke later.
+    late = isinstance(error, httpx2.ConnectTimeout) and len(chain) == 1
+    if late or any(isinstance(cause, _NO_CONNECTION) for cause in chain):
+        return Fault("unreachable", f"it can't be reached ({reason})")
+    if any(isinstance(cause, OSError) and cause.errno in _UNREACHED for cause in chain):
+        return Fault("unreachable", f"it can't be reached ({reason})")
+    return Fault("broken", f"the connection broke ({reason})")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        seen.add(id(cause))
+        yield cause
         cause = cause.__cause__
-    if isinstance(cause, OSError) and cause.errno:
-        reason = os.strerror(cause.errno) if cause.errno > 0 else cause.strerror
-        return Fault("connection", f"it can't be reached ({reason})")
-    if isinstance(error, httpx2.ConnectTimeout):
-        return Fault("connection", "no connection could be made in time")
-    if isinstance(error, httpx2.UnsupportedProtocol | httpx2.InvalidURL):
-        return Fault("no", f"the URL can't be used ({_line(str(error))})")
-    return Fault(
-        "connection", f"the connection broke ({_line(str(cause)) or type(cause).__name__})"
-    )
+
+
+def _reason(cause: BaseException) -> str:
+    number = getattr(cause, "errno", None)
+    if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) and number:
+        return os.strerror(number) if number > 0 else _line(str(cause.strerror))
+    said = getattr(cause, "message", None)  # aiohttp's words without its code
+    return _line(said if isinstance(said, str) else str(cause)) or type(cause).__name__
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        text = headers.get(name, "")
+        if (text := headers.get(name)) is None:
+            continue
         try:
             return max(0.0, float(text) * unit)
         except ValueError:
             pass
         try:
             return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError, IndexError):
             pass
     return None
 
 
 def _line(text: str) -> str:
-    stripped = text.strip()
-    return stripped.splitlines()[0][:_LONGEST_SAID] if stripped else ""
+    shown = "".join(char if char.isprintable() else " " for char in text[: 4 * _LONGEST_SAID])
+    return " ".join(shown.split())[:_LONGEST_SAID]

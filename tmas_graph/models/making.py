@@ -2,22 +2,22 @@
 
 import asyncio
 import logging
-import random
 import secrets
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import convert_to_messages
-from langchain_core.outputs import ChatResult
-
-from tmas_graph.models.accounting import Measured, accounted, broken
+from tmas_graph.models.accounting import answered, broken
 from tmas_graph.models.calls import Call, Place, Sending
-from tmas_graph.models.context import Fitted
+from tmas_graph.models.completion import Completion
+from tmas_graph.models.context import Asked, Fitted, tightened
 from tmas_graph.models.faults import Fault
 from tmas_graph.models.limiter import Slot
-from tmas_graph.models.replies import Reply, replies_of
-from tmas_graph.models.transport import generate
+from tmas_graph.models.listening import heard
+from tmas_graph.models.replies import Reply, reply_of
+from tmas_graph.models.retrying import wait_for
+from tmas_graph.models.transport import Patience
 from tmas_graph.prompts import Prompt
 from tmas_graph.usage import Usage
 
@@ -28,10 +28,11 @@ log = logging.getLogger(__name__)
 _NOWHERE = Place("", 0, "judge")
 _MOST_STEPS = 40
 """Context errors that one call may meet; each makes its request smaller."""
+_MOST_UNCLEAR = 8
+"""Of refusals that give no reason."""
 _UNCLEAR = frozenset({400, 413, 422})
 _LEAST_UNCLEAR = 2000
 """Tokens from which on a refusal that gives no reason may be about length."""
-_LONGEST_BACKOFF = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +45,10 @@ class Ask:
     purpose: str = "first"
     max_tokens: int | None = None
     """Of one reply; None: as the endpoint's settings say."""
-    fields: dict[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
     """Further fields of the request."""
     seconds: float | None = None
-    """Until it is given up, if that is sooner than the endpoint's timeout."""
+    """Until it is given up, queue and all, if that is sooner than the endpoint's timeout."""
 
 
 class Making:
@@ -57,11 +58,12 @@ class Making:
         """Prepare to put `prompt` to `client`."""
         self.sendings: list[Sending] = []
         self._client = client
+        self._endpoint = endpoint = client.endpoint
         self._ask = ask
         self._name = secrets.token_hex(8)
         self._fitted = Fitted(prompt, 0, None)
-        limits = (client.endpoint.timeout_seconds, ask.seconds)
-        self._left = min(seconds for seconds in limits if seconds is not None)
+        self._extra = {**endpoint.extra_body, **ask.fields}
+        self._left = endpoint.timeout_seconds
         """Seconds that its requests, and the waits between them, may still take."""
         self._served = ""
 
@@ -70,25 +72,15 @@ class Making:
 
         Raises:
             Fault: no reply came, and none would if the same were sent again now.
+            CallError: no model is set, and the server doesn't say which it serves.
         """
-        client, prompt = self._client, self._fitted.prompt
-        wanted = self._ask.max_tokens or client.endpoint.max_tokens
-        await client.chat()
-        limit = client.window.length
-        for _ in range(_MOST_STEPS):
-            self._fitted = await client.window.fit(prompt, wanted, model=client.name, limit=limit)
-            try:
-                replies = await self._delivered()
-            except Fault as fault:
-                if not self._may_be_length(fault):
-                    raise
-                limit = client.window.tightened(self._fitted, limit)
-                if limit < 1:
-                    raise
-                continue
-            client.window.settle(limit)
-            return self.record(replies)
-        raise Fault("context", "no smaller request was accepted")
+        try:
+            async with asyncio.timeout(self._ask.seconds):
+                return await self._made()
+        except TimeoutError:
+            raise Fault(
+                "deadline", f"no reply came in the {self._ask.seconds:.3g} s left"
+            ) from None
 
     def record(self, replies: tuple[Reply, ...] = (), cause: str = "") -> Call:
         """The call as far as it has come; its first reply carries what all of it cost."""
@@ -104,125 +96,144 @@ class Making:
             cut=dict(self._fitted.prompt.cut),
             n=self._ask.n,
             seed=self._seed,
-            sampling=self._fields(),
+            sampling=self._sampling(),
             purpose=self._ask.purpose,
             replies=replies,
             cause=cause,
             sendings=tuple(self.sendings),
         )
 
+    async def _made(self) -> Call:
+        """Fit the prompt, and make it smaller for as long as it is refused as too long."""
+        await self._client.ready()
+        window, prompt = self._client.window, self._fitted.prompt
+        limit, refused = window.length, None
+        for step in range(_MOST_STEPS):
+            try:
+                self._fitted = await self._fit(prompt, limit)
+                replies = await self._delivered()
+            except Fault as fault:
+                if not self._may_be_length(fault, step):
+                    raise
+                if fault.status is None and refused:
+                    raise refused from fault  # what is left can't be cut: the server's words count
+                refused, limit = fault, tightened(self._fitted, limit)
+                if limit < 1:
+                    raise
+                continue
+            if refused and limit:
+                window.settle(self._fitted, limit, self.sendings[-1].usage.prompt_tokens)
+            return self.record(replies)
+        raise refused or AssertionError("a step returns or is refused")
+
+    async def _fit(self, prompt: Prompt, limit: int | None) -> Fitted:
+        wanted = self._ask.max_tokens or self._endpoint.max_tokens
+        asked = Asked(self._client.name, self._extra)
+        since = time.monotonic()
+        try:
+            async with asyncio.timeout(self._left):
+                return await self._client.window.fit(prompt, wanted, asked, limit)
+        except TimeoutError:
+            raise self._late() from None
+        finally:
+            self._left -= time.monotonic() - since
+
     async def _delivered(self) -> tuple[Reply, ...]:
         """Send the request until it is answered, as often as that may help."""
-        attempts, limiter = self._client.endpoint.attempts, self._client.limiter
+        attempts = self._endpoint.attempts
         for attempt in range(1, attempts + 1):
+            if self._left <= 0:
+                raise self._late()
             queued = time.monotonic()
-            async with limiter.slot(-self._ask.place.iteration, self._expected()) as slot:
-                queued = time.monotonic() - queued
+            slot = self._client.limiter.slot(-self._ask.place.iteration, self._expected())
+            async with slot:
                 try:
-                    return await self._sent(slot, queued)
+                    return await self._sent(slot, time.monotonic() - queued)
                 except Fault as fault:
                     if not fault.again or attempt == attempts:
                         raise
-                    wait = self._wait(fault, attempt)
+                    wait = wait_for(fault, attempt, self._left)
                     log.info("%s; trying again in %.1f s", fault.words, wait)
             await asyncio.sleep(wait)
             self._left -= wait
         raise AssertionError("the last attempt returns or raises")
 
     async def _sent(self, slot: Slot, queued: float) -> tuple[Reply, ...]:
+        """Send one request; whatever comes of it is charged, once."""
         began, since = time.time(), time.monotonic()
-        usage, outcome, status = self._given_up(0), "given up", None
+        completion, outcome, status, usage = Completion(), "given up", None, None
         try:
-            result = await self._generated()
-            replies, usage = self._understood(result)
+            await self._requested(completion)
+            usage = answered(completion, self._fitted, self._client.window)
+            self._client.learn_reply(usage.completion_tokens / len(completion.choices))
             outcome = "answered"
             slot.succeeded()
-            return replies
+            return tuple(reply_of(choice) for _, choice in sorted(completion.choices.items()))
         except Fault as fault:
+            fault.without(self._endpoint.key())
+            if fault.kind == "deadline":
+                fault.said = self._late().said
             outcome, status = fault.words, fault.status
-            refused = status is not None or "reached" in fault.said
-            usage = Usage(calls=1) if refused else self._given_up(fault.received)
+            if not fault.worked_on:
+                usage = Usage(calls=1)
             if fault.pushes_back:
-                slot.pushed_back(fault.retry_after)
+                # A pause that is longer than calls may wait would hold the others up unseen.
+                waits = fault.retry_after is not None and fault.retry_after < self._left
+                slot.pushed_back(fault.retry_after if waits else None)
             raise
         finally:
+            self._served = completion.model or self._served
+            usage = usage or broken(completion, self._fitted, self._client.window)
+            usage = self._client.price(usage, self._served)
+            slot.spent(usage.tokens)
             seconds = time.monotonic() - since
             self._left -= seconds
-            slot.spent(usage.tokens)
-            usage = self._client.price(usage, self._served)
             self.sendings.append(Sending(began, queued, seconds, outcome, status, usage))
 
-    async def _generated(self) -> ChatResult:
-        endpoint, fields = self._client.endpoint, self._fields()
-        fields = {k: v for k, v in fields.items() if k not in ("temperature", "top_p")}
-        body = dict(fields.pop("extra_body", {}))
-        if self._ask.n > 1:
-            fields["n"] = self._ask.n
-        if self._seed is not None:
-            fields["seed"] = self._seed
-        messages = convert_to_messages([dict(m) for m in self._fitted.prompt.messages])
-        return await generate(
-            await self._client.chat(),
-            messages,
-            seconds=max(0.001, self._left),
-            stall_seconds=endpoint.stall_seconds,
-            extra_body=body or None,
-            **fields,
-        )
+    async def _requested(self, completion: Completion) -> None:
+        client, payload = self._client, self._payload()
+        patience = Patience(self._left, self._endpoint.stall_seconds)
 
-    def _understood(self, result: ChatResult) -> tuple[tuple[Reply, ...], Usage]:
-        about = result.llm_output or {}
-        self._served = about.get("model_name") or ""
-        replies, deltas = replies_of(result)
-        window, size = self._client.window, sum(len(r.text) + len(r.thinking) for r in replies)
-        measured = Measured(
-            self._fitted.tokens, deltas if about.get("streamed") else 0, window.estimate(size)
-        )
-        usage = accounted(about.get("token_usage") or {}, measured, replies)
-        if not usage.estimated_tokens:
-            window.learn(self._fitted.prompt.messages, usage.prompt_tokens)
-        self._client.learn_reply(usage.completion_tokens / max(1, len(replies)))
-        return replies, usage
+        async def request() -> None:
+            await client.connection.complete(payload, patience, completion)
 
-    def _may_be_length(self, fault: Fault) -> bool:
+        await heard(request, lambda: client.chat, payload, completion)
+
+    def _may_be_length(self, fault: Fault, step: int) -> bool:
         """Whether a smaller request may be accepted: servers find odd words for it."""
         if fault.kind == "context":
-            return True
-        unclear = fault.status in _UNCLEAR and self._ask.n == 1
+            return bool(self.sendings)
+        unclear = fault.status in _UNCLEAR and self._ask.n == 1 and step < _MOST_UNCLEAR
         return unclear and self._fitted.tokens >= _LEAST_UNCLEAR
 
-    def _wait(self, fault: Fault, attempt: int) -> float:
-        wait = _backoff(attempt) if fault.retry_after is None else fault.retry_after
-        if wait >= self._left:
-            asked = f"; it asks to wait {wait:.0f} s" if fault.retry_after else ""
-            late = f"{fault.said}{asked}, which is past the deadline"
-            raise Fault(fault.kind, late, status=fault.status, received=fault.received)
-        return wait
+    def _late(self) -> Fault:
+        return Fault("deadline", f"no reply came within {self._endpoint.timeout_seconds:g} s")
 
     def _expected(self) -> int:
         """Tokens that a limit per minute should reckon with."""
-        each = self._fitted.max_tokens or self._client.mean_reply
-        return int(self._fitted.tokens + self._ask.n * min(each, 4 * self._client.mean_reply))
-
-    def _given_up(self, received: int) -> Usage:
-        return broken(self._fitted.tokens, self._client.window.estimate(received) - 1)
+        mean = self._client.mean_reply
+        each = min(mean, self._fitted.max_tokens or mean)
+        return int(self._fitted.tokens + self._ask.n * each)
 
     @property
     def _seed(self) -> int | None:
-        return self._ask.seed if self._client.endpoint.send_seed else None
+        return self._ask.seed if self._endpoint.send_seed else None
 
-    def _fields(self) -> dict[str, Any]:
-        endpoint = self._client.endpoint
-        body = {**endpoint.extra_body, **self._ask.fields}
-        given = {
-            "temperature": endpoint.temperature,
-            "top_p": endpoint.top_p,
-            "max_tokens": self._fitted.max_tokens,
-            "extra_body": body,
+    def _sampling(self) -> dict[str, Any]:
+        given: dict[str, Any] = {
+            "temperature": self._endpoint.temperature,
+            "top_p": self._endpoint.top_p,
+            **self._extra,
         }
-        return {name: value for name, value in given.items() if value is not None and value != {}}
+        if self._fitted.max_tokens is not None:
+            given[self._client.max_tokens_field] = self._fitted.max_tokens
+        return given
 
-
-def _backoff(attempt: int) -> float:
-    # Spread over time only; nothing that is stored depends on this draw.
-    return min(0.5 * 2.0**attempt, _LONGEST_BACKOFF) * random.uniform(0.5, 1.0)
+    def _payload(self) -> dict[str, Any]:
+        given: dict[str, Any] = {"model": self._client.name}
+        given["messages"] = self._fitted.prompt.messages
+        if self._ask.n > 1:
+            given["n"] = self._ask.n
+        if self._seed is not None:
+            given["seed"] = self._seed
+        return given | self._sampling()

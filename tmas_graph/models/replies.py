@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from langchain_core.outputs import ChatGeneration, ChatResult
-
+from tmas_graph.models.completion import Choice
 from tmas_graph.prompts import Prompt
 from tmas_graph.usage import Usage
 
@@ -81,21 +80,12 @@ def split_thinking(text: str) -> tuple[str, str]:
     return thinking.strip().removeprefix("<think>").strip(), rest.strip()
 
 
-def replies_of(result: ChatResult) -> tuple[tuple[Reply, ...], int]:
-    """The replies that a request brought, and the pieces that they came in."""
-    generations = [g for g in result.generations if isinstance(g, ChatGeneration)]
-    deltas = sum((g.generation_info or {}).get("deltas", 0) for g in generations)
-    return tuple(map(_reply, generations)), deltas
-
-
-def _reply(generation: ChatGeneration) -> Reply:
-    message = generation.message
-    content = message.content if isinstance(message.content, str) else str(message.text)
-    thinking, text = split_thinking(_storable(content))
-    kept = _storable(message.additional_kwargs.get("thinking") or thinking)
-    reason = (generation.generation_info or {}).get("finish_reason") or "stop"
-    refusal = _storable(message.additional_kwargs.get("refusal") or "")
-    return Reply(text, kept, reason, refusal=refusal)
+def reply_of(choice: Choice) -> Reply:
+    """The reply that a choice of a completion is; what it cost is not known here."""
+    thinking, text = split_thinking(_storable("".join(choice.text)))
+    kept = _storable("".join(choice.thinking)) or thinking
+    refusal = _storable("".join(choice.refusal))
+    return Reply(text, kept, choice.finish_reason or "stop", refusal=refusal)
 
 
 def _storable(text: str) -> str:

@@ -1,17 +1,23 @@
 """What a server says of itself: its models, how long their contexts are, how long a text is."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
 
 from tmas_graph.errors import CallError, EndpointDown, RequestRefused
-from tmas_graph.models.faults import Fault, of_error, of_response
+from tmas_graph.models.events import decoded
+from tmas_graph.models.faults import TRANSPORT, Fault, of_error, of_response
+from tmas_graph.models.transport import in_pieces
 from tmas_graph.prompts import Message
 
-_SECONDS = 30.0
+_SECONDS = 15.0
+_AT_ONCE = 16
+"""Questions at a time; they don't wait for the limiter, which is for model calls."""
+_OF_THE_TEMPLATE = ("chat_template_kwargs", "continue_final_message", "add_generation_prompt")
 _LENGTHS = ("max_model_len", "context_length", "context_window", "max_context_length")
 """Names that servers give the length of a model's context; OpenAI itself doesn't say it."""
 
@@ -32,26 +38,27 @@ class Server:
     base_url: str
     key: str
     http: httpx2.AsyncClient
+    _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     async def cards(self) -> list[Card]:
         """The models that it lists; none where it can't list them.
 
         Raises:
-            EndpointDown: nothing answers.
+            EndpointDown: nothing answers, or it is busy.
             RequestRefused: the key is refused.
         """
         try:
             body = await self._ask("GET", f"{self.base_url.rstrip('/')}/models")
         except Fault as fault:
-            if fault.status in (401, 403) or fault.status is None:
+            if fault.status is None or fault.again or fault.status in (401, 403):
                 raise explained(fault, self.base_url) from fault
             return []
         listed = body.get("data") if isinstance(body, dict) else None
-        entries = [e for e in listed or [] if isinstance(e, dict) and isinstance(e.get("id"), str)]
-        lengths = {entry["id"]: _length(entry) for entry in entries}
-        return [
-            Card(name, length or lengths.get(str(entry.get("parent"))))  # a LoRA's is its parent's
-            for entry, (name, length) in zip(entries, lengths.items(), strict=False)
+        entries = listed if isinstance(listed, list) else []
+        named = [e for e in entries if isinstance(e, dict) and isinstance(e.get("id"), str)]
+        lengths = {entry["id"]: _length(entry) for entry in named}
+        return [  # a LoRA's length is its parent's
+            Card(e["id"], lengths[e["id"]] or lengths.get(str(e.get("parent")))) for e in named
         ]
 
     async def slot_length(self) -> int | None:
@@ -63,13 +70,18 @@ class Server:
         given = body.get("default_generation_settings") if isinstance(body, dict) else None
         return _whole(given.get("n_ctx")) if isinstance(given, dict) else None
 
-    async def tokens(self, model: str, messages: Sequence[Message]) -> int | None:
+    async def tokens(
+        self, model: str, messages: Sequence[Message], fields: Mapping[str, Any]
+    ) -> int | None:
         """Tokens of a prompt by vLLM's `/tokenize`, template included; None where it has none.
+
+        `fields` of the request may change what the template makes of the prompt.
 
         Raises:
             Fault: the server has it, but it doesn't work now.
         """
         body = {"model": model, "messages": list(messages), "add_generation_prompt": True}
+        body |= {name: fields[name] for name in _OF_THE_TEMPLATE if name in fields}
         return _whole((await self._tokenize(body)).get("count"))
 
     async def bare_tokens(self, text: str) -> int | None:
@@ -92,20 +104,24 @@ class Server:
 
     async def _ask(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Any:
         headers = {"authorization": f"Bearer {self.key or 'none'}"}
-        content = None if body is None else json.dumps(body).encode()
-        if content is not None:
-            headers["content-type"] = "application/json"
+        content = None
+        if body is not None:
+            raw = json.dumps(body).encode()
+            content = in_pieces(raw)
+            headers |= {"content-type": "application/json", "content-length": str(len(raw))}
         try:
-            response = await self.http.request(
-                method, url, content=content, headers=headers, timeout=_SECONDS
-            )
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            async with self._turns, asyncio.timeout(_SECONDS):
+                response = await self.http.request(method, url, content=content, headers=headers)
+        except TimeoutError:
+            raise Fault("broken", f"no answer came within {_SECONDS:g} s") from None
+        except TRANSPORT as error:
             raise of_error(error) from error
         if response.status_code >= 400:
-            raise of_response(response.status_code, response.headers, response.content)
+            fault = of_response(response.status_code, response.headers, response.content)
+            raise fault.without(self.key)
         try:
-            return json.loads(response.content)
-        except ValueError:
+            return decoded(response.content)
+        except Fault:
             raise Fault("foreign", "the answer is no JSON", status=404) from None
 
     @property
@@ -115,38 +131,36 @@ class Server:
 
 def explained(fault: Fault, where: str) -> CallError:
     """What to tell people of `fault` at the endpoint `where`, and what they can do."""
-    words = f"{where}: {fault.words}"
-    if fault.kind in ("connection", "deadline", "stalled"):
-        start = "reached" in fault.said or "connection" in fault.said
-        advice = "Start the server, or set base_url." if start else _ADVICE[fault.kind]
-        return EndpointDown(f"{words}. {advice}")
-    if fault.kind == "busy":
-        text = f"{words}. It is busy or broken; try again later."
-        return EndpointDown(text, fault.status)
+    said = f"{where}: {fault.words}"
+    if fault.kind in _DOWN:
+        advice = _MANY_FILES if "open files" in fault.said else _DOWN[fault.kind]
+        return EndpointDown(f"{said}. {advice}", fault.status)
     if fault.status in (401, 403):
-        text = f"{where}: the key is refused ({fault.words}). Set TMAS_API_KEY."
+        said = f"{where}: the key is refused ({fault.words}). Set TMAS_API_KEY."
     elif fault.kind in ("malformed", "foreign"):
-        said = fault.said[:150]
-        text = (
-            f"{where}: the reply is not in OpenAI's form ({said}). Check base_url (it ends in /v1)."
-        )
+        said = f"{where}: the reply is not in OpenAI's form ({fault.words}). {_BASE_URL}"
     elif fault.status == 404:
-        text = f"{where}: not found ({fault.words}). Check base_url (it ends in /v1)."
+        said = f"{where}: not found ({fault.words}). {_BASE_URL}"
     elif fault.kind == "context":
-        text = (
-            f"{where}: the request is too long for the model ({fault.words}). Serve it with a "
-            "longer context, or set context_tokens, rollouts_tokens or max_tokens lower."
-        )
+        said = f"{where}: the request is too long for the model ({fault.words}). {_LENGTH}"
     else:
-        text = f"{where}: the request is refused ({fault.words}). Change the settings."
-    return RequestRefused(text, fault.status)
+        said = f"{where}: the request is refused ({fault.words}). Change the settings."
+    return RequestRefused(said, fault.status)
 
 
-_ADVICE = {
+_DOWN = {
+    "unreachable": "Start the server, or set base_url.",
+    "broken": "See whether the server still runs.",
     "deadline": "See what holds it up, or set timeout_seconds higher.",
     "stalled": "See what holds it up, or set stall_seconds higher.",
-    "connection": "See whether it still runs.",
+    "busy": "It is busy or broken; try again later.",
 }
+"""What to do of faults that may pass, by kind."""
+_MANY_FILES = "Raise the limit (ulimit -n), or set concurrency lower."
+_BASE_URL = "Check base_url (it ends in /v1)."
+_LENGTH = (
+    "Serve it with a longer context, or set context_tokens, rollouts_tokens or max_tokens lower."
+)
 
 
 def _length(entry: Mapping[str, Any]) -> int | None:

@@ -1,163 +1,207 @@
-"""Requests to one server: ChatOpenAI over aiohttp, streamed, with a limit on silence.
+"""Requests to one server over aiohttp, streamed, with a limit on silence.
 
-A subclass of ChatOpenAI, so that LangChain's callbacks and LangSmith see every request; what it
-does over there by way of openai's client is done here on the connection itself: that client drops
-thinking, mixes several streamed replies into one, hides the stall of a stream, and costs three
-times the processor time.
+openai's client, and ChatOpenAI with it, drops thinking, mixes several streamed replies into one,
+hides the stall of a stream, and costs three times the processor time: requests go past it. A
+subclass of ChatOpenAI stands for them where LangChain's callbacks and LangSmith look on.
 """
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 import openai
-from langchain_core.callbacks import AsyncCallbackManager, AsyncCallbackManagerForLLMRun
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_core.runnables.config import var_child_runnable_config
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
+from langchain_core.messages import BaseMessage
+from langchain_core.outputs import ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import PrivateAttr
 
-from tmas_graph.models.completion import Completion, Events, decoded
-from tmas_graph.models.faults import Fault, of_error, of_response
+from tmas_graph.models.completion import Completion
+from tmas_graph.models.events import Events, decoded
+from tmas_graph.models.faults import TRANSPORT, Fault, of_error, of_response
+from tmas_graph.models.listening import chat_result
 
 _CONNECT_SECONDS = 30.0
+_KEPT_SECONDS = 3.0
+"""Less than the 5 s after which uvicorn, and so vLLM, closes an idle connection."""
+_SPARE = 16
+"""Connections for questions to the server, which don't wait for the limiter."""
+_LAST_BYTES_SECONDS = 2.0
+"""How long a stream may take to end after it has said that it is done."""
+_LARGE = 2**18
 _LONGEST_ERROR = 2**20
 _FOREIGN = ("text/html", "application/xhtml")
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long to wait for an answer."""
+
+    seconds: float | None = None
+    """For all of it."""
+    stall_seconds: float | None = None
+    """In silence, in the midst of it; None asks for no stream."""
+
+
 def connections(most: int) -> httpx2.AsyncClient:
-    """A pool of at most `most` connections; the limits on time are set by each request."""
+    """A pool for `most` requests at a time; the limits on time are set by each request."""
     return openai.DefaultAioHttpClient(
-        limits=httpx2.Limits(max_connections=most, max_keepalive_connections=most),
+        limits=httpx2.Limits(max_connections=most + _SPARE, keepalive_expiry=_KEPT_SECONDS),
         timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
     )
+
+
+class Connection:
+    """The chat completions of one server."""
+
+    def __init__(self, http: httpx2.AsyncClient, base_url: str, key: str) -> None:
+        """Send over `http`, in the name of `key`."""
+        self._http = http
+        self._url = httpx2.URL(f"{base_url.rstrip('/')}/chat/completions")
+        self._headers = {
+            "authorization": f"Bearer {key or 'none'}",
+            "content-type": "application/json",
+        }
+
+    async def complete(
+        self, payload: Mapping[str, Any], patience: Patience, completion: Completion
+    ) -> None:
+        """Send one request, and read its answer into `completion` as it comes.
+
+        Raises:
+            Fault: no usable answer came.
+        """
+        body: dict[str, Any] = {k: v for k, v in payload.items() if k != "stream"}
+        if patience.stall_seconds is not None:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        try:
+            async with asyncio.timeout(patience.seconds):
+                await self._exchange(json.dumps(body).encode(), patience, completion)
+        except TimeoutError:
+            said = f"no whole answer came within {patience.seconds:.3g} s"
+            raise Fault("deadline", said, received=completion.received) from None
+        except TRANSPORT as error:
+            fault = of_error(error)
+            fault.received = completion.received
+            raise fault from error
+
+    async def _exchange(self, body: bytes, patience: Patience, completion: Completion) -> None:
+        headers = self._headers | {"content-length": str(len(body))}
+        ask = self._http.stream("POST", self._url, content=in_pieces(body), headers=headers)
+        async with ask as response:
+            kind = response.headers.get("content-type", "")
+            if response.status_code >= 400:
+                said = await _all_of(response, _LONGEST_ERROR)
+                raise of_response(response.status_code, response.headers, said)
+            if kind.startswith(_FOREIGN):
+                raise Fault("foreign", f"a page, {kind}")
+            if kind.startswith("text/event-stream"):
+                completion.streamed = True
+                await _read(response, completion, patience.stall_seconds)
+            else:
+                completion.take(decoded(await response.aread()))
+            completion.ended()
 
 
 class ThinkingChatOpenAI(ChatOpenAI):
     """ChatOpenAI that keeps thinking, refusals and several streamed replies apart."""
 
-    _http: httpx2.AsyncClient = PrivateAttr()
+    _connection: Connection = PrivateAttr()
 
-    def __init__(self, http: httpx2.AsyncClient, **fields: Any) -> None:
-        """Send over `http`; `fields` are ChatOpenAI's."""
+    def __init__(self, http: httpx2.AsyncClient, connection: Connection, **fields: Any) -> None:
+        """Send over `connection`, which uses `http`; `fields` are ChatOpenAI's."""
         # Retries have one owner, which isn't this; streams of several replies are read here.
         super().__init__(http_async_client=http, max_retries=0, disable_streaming=True, **fields)
-        self._http = http
+        self._connection = connection
 
     async def _agenerate(
         self,
         messages: list[BaseMessage],
         stop: list[str] | None = None,
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        *,
-        seconds: float | None = None,
-        stall_seconds: float | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        """Send one request.
-
-        Args:
-            messages: the prompt.
-            stop: texts that end a reply.
-            run_manager: of LangChain; unused.
-            seconds: until it is given up.
-            stall_seconds: longest silence once a reply has begun; None asks for no stream.
-            kwargs: further fields of the request.
+        """Send one request as LangChain asks for it, without a stream.
 
         Raises:
             Fault: no usable answer came.
         """
         payload = self._get_request_payload(messages, stop=stop, **kwargs)
         payload |= payload.pop("extra_body", None) or {}
-        if stall_seconds is None:
-            payload.pop("stream", None)
-        else:
-            payload |= {"stream": True, "stream_options": {"include_usage": True}}
         completion = Completion()
-        try:
-            async with asyncio.timeout(seconds):
-                await self._exchange(payload, completion, stall_seconds)
-        except TimeoutError:
-            said = f"it did not answer within {seconds:.0f} s"
-            raise Fault("deadline", said, received=completion.received) from None
-        return _chat_result(completion)
-
-    async def _exchange(
-        self, payload: Mapping[str, Any], completion: Completion, stall_seconds: float | None
-    ) -> None:
-        async with self._answer(payload) as response:
-            kind = response.headers.get("content-type", "")
-            if response.status_code >= 400:
-                body = await _all_of(response, _LONGEST_ERROR)
-                raise of_response(response.status_code, response.headers, body)
-            if kind.startswith(_FOREIGN):
-                raise Fault("foreign", f"the answer is {kind}, not OpenAI's form")
-            completion.streamed = kind.startswith("text/event-stream")
-            try:
-                await _read(response, completion, stall_seconds)
-            except httpx2.HTTPError as error:
-                fault = of_error(error)
-                fault.received = completion.received
-                raise fault from error
-            completion.ended()
-
-    @asynccontextmanager
-    async def _answer(self, payload: Mapping[str, Any]) -> AsyncIterator[httpx2.Response]:
-        url = f"{str(self.openai_api_base).rstrip('/')}/chat/completions"
-        key = self.openai_api_key.get_secret_value() if self.openai_api_key else "none"  # type: ignore[union-attr]
-        headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
-        body = json.dumps(payload).encode()
-        try:
-            async with self._http.stream("POST", url, content=body, headers=headers) as response:
-                yield response
-        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise of_error(error) from error
-
-
-async def generate(
-    chat: ThinkingChatOpenAI, messages: list[BaseMessage], **fields: Any
-) -> ChatResult:
-    """One request through `chat`; through LangChain's callbacks only where some listen.
-
-    Raises:
-        Fault: no usable answer came.
-    """
-    config = var_child_runnable_config.get() or {}
-    manager = AsyncCallbackManager.configure(config.get("callbacks"))
-    if not manager.handlers:
-        return await chat._agenerate(messages, **fields)
-    result = await chat.agenerate([messages], callbacks=manager, **fields)
-    generations = [g for g in result.generations[0] if isinstance(g, ChatGeneration)]
-    return ChatResult(generations=generations, llm_output=result.llm_output)
+        await self._connection.complete(payload, Patience(), completion)
+        return chat_result(completion)
 
 
 async def _read(
     response: httpx2.Response, completion: Completion, stall_seconds: float | None
 ) -> None:
-    """Read what comes into `completion`, until it ends or falls silent in its midst."""
-    if not completion.streamed:
-        completion.take(decoded(await response.aread()))
-        return
-    events, loop = Events(), asyncio.get_running_loop()
+    """Read the events of a stream, until it ends or falls silent in its midst."""
+    events = Events()
     try:
         async with asyncio.timeout(None) as silence:
-            async for piece in response.aiter_bytes():
-                for event in events.feed(piece):
-                    completion.take(event)
-                if stall_seconds is not None:
-                    silence.reschedule(loop.time() + stall_seconds)
-            silence.reschedule(None)
+            await _read_all(response, events, completion, _Alarm(silence, stall_seconds))
     except TimeoutError:
         if not silence.expired():
             raise
-        said = f"it fell silent for {stall_seconds:.0f} s in the midst of a reply"
-        raise Fault("stalled", said, received=completion.received) from None
+        if not events.done:
+            said = f"it fell silent for {stall_seconds:.3g} s in the midst of a reply"
+            raise Fault("stalled", said, received=completion.received) from None
+    except TRANSPORT:
+        if not events.done:
+            raise
     for event in events.close():
         completion.take(event)
+
+
+async def _read_all(
+    response: httpx2.Response, events: Events, completion: Completion, alarm: "_Alarm"
+) -> None:
+    async for piece in response.aiter_bytes():
+        heard = False
+        for event in events.feed(piece):
+            completion.take(event)
+            heard = True
+        if heard:  # comments only say that a proxy is alive
+            alarm.heard()
+        if events.done:
+            alarm.last(_LAST_BYTES_SECONDS)
+
+
+class _Alarm:
+    """Ends a silence; setting it anew for every piece would cost more than reading the piece."""
+
+    __slots__ = ("_again", "_limit", "_loop", "_seconds")
+
+    def __init__(self, limit: asyncio.Timeout, seconds: float | None) -> None:
+        """Let `limit` end a silence of `seconds`, or an eighth more, once something was heard."""
+        self._limit, self._seconds = limit, seconds
+        self._loop = asyncio.get_running_loop()
+        self._again = 0.0
+
+    def heard(self) -> None:
+        """Begin the silence anew."""
+        if self._seconds is not None and (now := self._loop.time()) >= self._again:
+            self._again = now + self._seconds / 8
+            self._limit.reschedule(self._again + self._seconds)
+
+    def last(self, seconds: float) -> None:
+        """End it after `seconds`."""
+        self._seconds = None
+        self._limit.reschedule(self._loop.time() + seconds)
+
+
+def in_pieces(body: bytes) -> bytes | AsyncIterator[bytes]:
+    """A body that holds up the event loop nowhere; its length must be said in a header."""
+    return body if len(body) < _LARGE else _pieces(body)
+
+
+async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+    for begin in range(0, len(body), _LARGE):
+        yield body[begin : begin + _LARGE]
 
 
 async def _all_of(response: httpx2.Response, most: int) -> bytes:
@@ -167,24 +211,3 @@ async def _all_of(response: httpx2.Response, most: int) -> bytes:
         if len(body) > most:
             break
     return body
-
-
-def _chat_result(completion: Completion) -> ChatResult:
-    generations = []
-    for index in sorted(completion.choices):
-        choice = completion.choices[index]
-        message = AIMessage(
-            "".join(choice.text),
-            additional_kwargs={
-                "thinking": "".join(choice.thinking),
-                "refusal": "".join(choice.refusal),
-            },
-        )
-        about = {"finish_reason": choice.finish_reason, "deltas": choice.deltas}
-        generations.append(ChatGeneration(message=message, generation_info=about))
-    output = {
-        "token_usage": completion.usage,
-        "model_name": completion.model,
-        "streamed": completion.streamed,
-    }
-    return ChatResult(generations=generations, llm_output=output)

@@ -1,0 +1,124 @@
+from dataclasses import replace
+
+import pytest
+
+from tmas_graph.agents.fitting import Shown, prompt
+from tmas_graph.memory.experience_bank import Item
+from tmas_graph.prompts import Prompt, Prompts, estimate_tokens
+from tmas_graph.state import Problem, Rollout, Strategy, Verification
+
+PROBLEM = Problem("What is 6·7?")
+ROLLOUTS = tuple(
+    Rollout(
+        1,
+        index,
+        "exploit",
+        solution=f"solution-{index} " * 50,
+        verifications=(Verification("", score),),
+        summary=f"summary-{index}",
+        outcome="finished",
+    )
+    for index, score in enumerate([1.0, 0.5, 0.0])
+)
+CHECKS = tuple(Verification(f"analysis-{i} " * 50, score) for i, score in enumerate([1.0, 0.0]))
+ITEMS = tuple(Item("technique", f"item-{i} " * 20) for i in range(3))
+STRATEGIES = tuple(Strategy(f"Name {i}", f"essence-{i} " * 20) for i in range(3))
+EXPLOIT = Shown(rollouts=ROLLOUTS, experience=ITEMS)
+
+
+def exploit(shown: Shown = EXPLOIT) -> Prompt:
+    return prompt(Prompts(), "solution_exploit", PROBLEM, shown)
+
+
+def text(of: Prompt) -> str:
+    return "\n".join(message["content"] for message in of.messages)
+
+
+def steps(whole: Prompt) -> list[Prompt]:
+    """The prompt with one thing less each time, until nothing more can go."""
+    found: list[Prompt] = []
+    current: Prompt | None = whole
+    while (current := current.smaller(1)) is not None:
+        found.append(current)
+    return found
+
+
+def test_a_prompt_shows_all_it_is_given() -> None:
+    whole = exploit()
+    assert whole.cut == {}
+    for word in ("solution-0", "solution-2", "summary-2", "item-2", PROBLEM.question):
+        assert word in text(whole)
+
+
+def test_solutions_go_first_the_worst_before_others_then_experience() -> None:
+    assert [dict(step.cut) for step in steps(exploit())] == [
+        {"solutions": 1},
+        {"solutions": 2},
+        {"solutions": 3},
+        {"solutions": 3, "experience": 1},
+        {"solutions": 3, "experience": 2},
+        {"solutions": 3, "experience": 3},
+    ]
+    first, second, *_ = steps(exploit())
+    assert ("solution-2" in text(first), "solution-1" in text(first)) == (False, True)
+    assert ("solution-1" in text(second), "solution-0" in text(second)) == (False, True)
+    fifth = text(steps(exploit())[4])
+    assert ("item-0" in fifth, "item-1" in fifth, "item-2" in fifth) == (True, False, False)
+
+
+def test_problem_summaries_and_scores_stay() -> None:
+    last = text(steps(exploit())[-1])
+    for word in (PROBLEM.question, "summary-0", "summary-2", "0.50"):
+        assert word in last
+
+
+def test_what_single_checks_say_goes_before_the_solution_that_they_are_about() -> None:
+    whole = prompt(
+        Prompts(), "summary", PROBLEM, Shown(verifications=CHECKS), solution="the text", words=9
+    )
+    cuts = steps(whole)
+    assert [dict(step.cut) for step in cuts] == [{"verifications": 1}, {"verifications": 2}]
+    assert "analysis-0" in text(cuts[0])
+    assert "analysis-1" not in text(cuts[0])
+    assert "the text" in text(cuts[1])
+    assert "(score 0.00)" in text(cuts[1])
+
+
+def test_strategies_keep_their_names() -> None:
+    shown = Shown(strategies=STRATEGIES)
+    cuts = steps(prompt(Prompts(), "solution_explore", PROBLEM, shown))
+    assert [dict(step.cut) for step in cuts] == [{"essences": i} for i in (1, 2, 3)]
+    assert all(strategy.name in text(cuts[-1]) for strategy in STRATEGIES)
+    assert "essence" not in text(cuts[-1])
+
+
+def test_the_guideline_gives_up_solutions_before_essences() -> None:
+    shown = Shown(rollouts=ROLLOUTS, strategies=STRATEGIES)
+    cuts = [step.cut for step in steps(prompt(Prompts(), "guideline", PROBLEM, shown))]
+    assert [list(cut) for cut in cuts] == 3 * [["solutions"]] + 3 * [["solutions", "essences"]]
+
+
+@pytest.mark.parametrize("set_", ["standard", "small"])
+@pytest.mark.parametrize("tokens", [1, 50, 150, 151, 400, 10**6])
+def test_about_as_much_goes_as_is_asked_for(tokens: int, set_: str) -> None:
+    whole = prompt(Prompts(set=set_), "solution_exploit", PROBLEM, EXPLOIT)  # type: ignore[arg-type]
+    smaller = whole.smaller(tokens)
+    assert smaller is not None
+    spared = estimate_tokens(text(whole)) - estimate_tokens(text(smaller))
+    largest = max(estimate_tokens(r.solution) for r in ROLLOUTS)
+    most = estimate_tokens(text(whole)) - estimate_tokens(text(steps(whole)[-1]))
+    assert min(tokens, most) - 4 <= spared <= tokens + largest + 10
+
+
+def test_what_has_nothing_to_give_up_stays() -> None:
+    assert prompt(Prompts(), "solution_initial", PROBLEM).smaller(100) is None
+    assert (
+        exploit(Shown(rollouts=tuple(replace(r, solution="") for r in ROLLOUTS))).smaller(1) is None
+    )
+
+
+def test_making_a_prompt_smaller_leaves_it_as_it_was() -> None:
+    whole = exploit()
+    before = text(whole)
+    assert whole.smaller(10**6)
+    assert (text(whole), whole.cut) == (before, {})
