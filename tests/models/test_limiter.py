@@ -70,10 +70,23 @@ def test_one_burst_of_refusals_is_one_shrink() -> None:
             slot.pushed_back(None)
         assert calls.limiter.allowed == 400
         await calls.end_all()
-        async with calls.limiter.slot() as later:
-            later.pushed_back(None)
-            later.pushed_back(None)
+        later = await begun(calls.limiter, *map(str, range(400)))
+        for slot in list(later.slots.values())[:2]:
+            slot.pushed_back(None)
         assert calls.limiter.allowed == 200
+        await later.end_all()
+
+    virtual_time.run(main())
+
+
+def test_where_few_are_in_flight_half_of_those_are_allowed() -> None:
+    """An endpoint that has enough of 20 calls is helped by no limit above 20."""
+
+    async def main() -> None:
+        calls = await begun(limiter(800), *map(str, range(20)))
+        calls.slots["0"].pushed_back(None)
+        assert calls.limiter.allowed == 10
+        await calls.end_all()
 
     virtual_time.run(main())
 
@@ -91,9 +104,11 @@ def test_one_call_stays_allowed_however_often_the_endpoint_pushes_back() -> None
 
 def test_as_many_answers_as_are_allowed_raise_the_number_by_a_sixteenth_of_most() -> None:
     async def main() -> None:
-        shared = limiter(64)
+        calls = await begun(limiter(64), *map(str, range(64)))
+        calls.slots["0"].pushed_back(None)
+        await calls.end_all()
+        shared = calls.limiter
         async with shared.slot() as slot:
-            slot.pushed_back(None)
             for allowed in [32, 36, 40, 44, 48, 52, 56, 60]:
                 for _ in range(allowed):
                     assert shared.allowed == allowed
@@ -269,7 +284,7 @@ def test_resize_wakes_who_fits_and_leaves_calls_in_flight_alone() -> None:
 
 def test_resize_does_not_forget_that_the_endpoint_pushed_back() -> None:
     async def main() -> None:
-        calls = await begun(limiter(8), "a")
+        calls = await begun(limiter(8), *"abcdefgh")
         calls.slots["a"].pushed_back(None)
         calls.limiter.resize(16, None, None)
         assert calls.limiter.allowed == 4
