@@ -6,7 +6,7 @@ the server, else by a Hugging Face tokenizer, else estimated by the bytes per to
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,10 @@ _ESTIMATED_BYTES = 3
 _MARGIN = 1.15
 _MOST_FAILURES = 3
 """In a row, after which the server isn't asked to count any more."""
-_SHRINK = 0.85
-"""What the server refuses as too long is tried again with so much of its length."""
+_LESS = 0.25
+"""The part of its prompt that a request gives up when the server refused it as too long."""
+_LEAST_REPLY = 16
+"""Tokens below which it is no use to ask for a reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,11 @@ class Fitted:
     """Of the prompt; counted or estimated."""
     max_tokens: int | None
     """Of a reply; None leaves it to the server."""
+
+    @property
+    def bytes(self) -> int:
+        """Of the prompt."""
+        return _bytes(self.prompt.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +98,18 @@ class Window:
         self._is_said = said is not None
         self.length = min((n for n in (said, self.length) if n), default=None)
 
-    def settle(self, fitted: Fitted, limit: int, prompt_tokens: int) -> None:
-        """Keep a limit that was found by trying: with it, `fitted` was accepted at last.
+    def settle(self, accepted: Fitted, prompt_tokens: int) -> None:
+        """Keep a limit that was found by trying: `accepted` fits, and more than that didn't.
 
         A server that says its own length is believed: what it refused now and then was a fault.
 
         Args:
-            fitted: what was accepted.
-            limit: in tokens as they were estimated for `fitted`.
-            prompt_tokens: of `fitted`, as the server counted them.
+            accepted: the request that was taken at last.
+            prompt_tokens: its prompt's, as the server counted them.
         """
-        if self._is_said:
-            return
-        found = int(limit * prompt_tokens / max(1, fitted.tokens))
-        self.length = min(found, self.length or found)
+        if not self._is_said:
+            reply = prompt_tokens // 3 if accepted.max_tokens is None else accepted.max_tokens
+            self.length = min(prompt_tokens + reply, self.length or prompt_tokens + reply)
 
     def learn(self, messages: Sequence[Message], tokens: int) -> None:
         """Measure how many bytes a token has, from a prompt whose tokens a server counted."""
@@ -183,10 +188,21 @@ class Window:
         return None if bare is None else bare + _PER_MESSAGE * len(messages)
 
 
-def tightened(fitted: Fitted, limit: int | None) -> int:
-    """The limit to try after the server refused `fitted` as too long."""
-    size = fitted.tokens + (fitted.max_tokens or 0)
-    return int(min(size, limit or size) * _SHRINK)
+def lessened(refused: Fitted) -> Fitted | None:
+    """A smaller request than the one that was `refused` as too long; None if there is none.
+
+    It depends on that request alone, not on what was measured before: equal calls end equal. The
+    reply gives way while it may be the longer part, then the prompt, at last the reply again.
+    """
+    wanted, prompt = refused.max_tokens, refused.prompt
+    tokens = refused.bytes // _ESTIMATED_BYTES
+    if wanted is not None and wanted > max(tokens, _LEAST_REPLY):
+        return replace(refused, max_tokens=wanted // 2)
+    if shorter := prompt.smaller(int(tokens * _LESS) + 1):
+        return replace(refused, prompt=shorter)
+    if wanted is not None and wanted > _LEAST_REPLY:
+        return replace(refused, max_tokens=wanted // 2)
+    return None
 
 
 def _tokens(name: str, text: str) -> int:

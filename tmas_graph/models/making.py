@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tmas_graph.models.accounting import answered, broken
 from tmas_graph.models.calls import Call, Place, Sending
 from tmas_graph.models.completion import Completion
-from tmas_graph.models.context import Asked, Fitted, tightened
+from tmas_graph.models.context import Asked, Fitted, lessened
 from tmas_graph.models.faults import Fault
 from tmas_graph.models.limiter import Slot
 from tmas_graph.models.listening import heard
@@ -31,8 +31,8 @@ _MOST_STEPS = 40
 _MOST_UNCLEAR = 8
 """Of refusals that give no reason."""
 _UNCLEAR = frozenset({400, 413, 422})
-_LEAST_UNCLEAR = 2000
-"""Tokens from which on a refusal that gives no reason may be about length."""
+_LEAST_UNCLEAR = 6000
+"""Bytes from which on a refusal that gives no reason may be about length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,33 +106,31 @@ class Making:
     async def _made(self) -> Call:
         """Fit the prompt, and make it smaller for as long as it is refused as too long."""
         await self._client.ready()
-        window, prompt = self._client.window, self._fitted.prompt
-        limit, refused = window.length, None
+        window, refused = self._client.window, False
+        wanted = self._ask.max_tokens or self._endpoint.max_tokens
+        self._fitted = await self._fit(self._fitted.prompt, wanted)
         for step in range(_MOST_STEPS):
             try:
-                self._fitted = await self._fit(prompt, limit)
                 replies = await self._delivered()
             except Fault as fault:
-                if not self._may_be_length(fault, step):
+                smaller = lessened(self._fitted) if self._may_be_length(fault, step) else None
+                if smaller is None:
                     raise
-                if fault.status is None and refused:
-                    raise refused from fault  # what is left can't be cut: the server's words count
-                refused, limit = fault, tightened(self._fitted, limit)
-                if limit < 1:
-                    raise
+                refused = True
+                self._fitted = await self._fit(smaller.prompt, smaller.max_tokens)
                 continue
-            if refused and limit:
-                window.settle(self._fitted, limit, self.sendings[-1].usage.prompt_tokens)
+            if refused:
+                window.settle(self._fitted, self.sendings[-1].usage.prompt_tokens)
             return self.record(replies)
-        raise refused or AssertionError("a step returns or is refused")
+        raise Fault("context", "no smaller request was accepted")
 
-    async def _fit(self, prompt: Prompt, limit: int | None) -> Fitted:
-        wanted = self._ask.max_tokens or self._endpoint.max_tokens
+    async def _fit(self, prompt: Prompt, wanted: int | None) -> Fitted:
         asked = Asked(self._client.name, self._extra)
         since = time.monotonic()
         try:
             async with asyncio.timeout(self._left):
-                return await self._client.window.fit(prompt, wanted, asked, limit)
+                window = self._client.window
+                return await window.fit(prompt, wanted, asked, window.length)
         except TimeoutError:
             raise self._late() from None
         finally:
@@ -202,9 +200,9 @@ class Making:
     def _may_be_length(self, fault: Fault, step: int) -> bool:
         """Whether a smaller request may be accepted: servers find odd words for it."""
         if fault.kind == "context":
-            return bool(self.sendings)
+            return True
         unclear = fault.status in _UNCLEAR and self._ask.n == 1 and step < _MOST_UNCLEAR
-        return unclear and self._fitted.tokens >= _LEAST_UNCLEAR
+        return unclear and self._fitted.bytes >= _LEAST_UNCLEAR
 
     def _late(self) -> Fault:
         return Fault("deadline", f"no reply came within {self._endpoint.timeout_seconds:g} s")
