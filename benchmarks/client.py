@@ -8,7 +8,7 @@ calls with 50, 200 and 800 in flight, in turns, several rounds; shown are median
 "In flight" is the most requests that the server held at once.
 
 - ours: a call through EndpointClient, with limiter, retries, fitting and accounting, streamed
-- ours, plain: the same without streaming (`stall_seconds` unset)
+- ours, plain: the same without streaming (`stream` off)
 - ChatOpenAI: `ainvoke`, with openai's default transport, under a semaphore
 - AsyncOpenAI: `chat.completions.create`, likewise
 """
@@ -129,7 +129,7 @@ async def serve() -> None:
 
 
 @asynccontextmanager
-async def ours(url: str, most: int, **fields: float | None) -> AsyncIterator[Call]:
+async def ours(url: str, most: int, **fields: bool) -> AsyncIterator[Call]:
     """Our client."""
     endpoint = Endpoint(base_url=url, model="noop", concurrency=most, **fields)  # type: ignore[arg-type]
     client = await pool.connect(endpoint)
@@ -156,7 +156,7 @@ async def async_openai(url: str, most: int) -> AsyncIterator[Call]:
 
 CLIENTS = {
     "ours": ours,
-    "ours, plain": lambda url, most: ours(url, most, stall_seconds=None),
+    "ours, plain": lambda url, most: ours(url, most, stream=False),
     "ChatOpenAI": chat_openai,
     "AsyncOpenAI": async_openai,
 }

@@ -94,9 +94,8 @@ def said(requests: Sequence[Request], *, whole: bool) -> frozenset[str]:
 @pytest.mark.parametrize("streamed", [True, False])
 @pytest.mark.parametrize("seed", range(4))
 async def test_whatever_the_faults_a_run_ends_in_order(seed: int, streamed: bool) -> None:
-    stall = {} if streamed else {"stall_seconds": None}
     async with faulty(seed, 0.35, catalogue.QUICK) as at:
-        run = await solved(at, **stall)
+        run = await solved(at, stream=streamed)
     assert any(r.fault for r in run.requests)
     if isinstance(run.ended, Result):
         assert run.ended.iterations == 3

@@ -66,8 +66,10 @@ class Endpoint(Frozen):
     """Server-specific fields of the request, for example {"top_k": 20}."""
     timeout_seconds: float = Field(1800, gt=0)
     """Longest time for one call with all its tries, from when it may be sent."""
-    stall_seconds: float | None = Field(300, gt=0)
-    """Longest silence in the midst of a reply; none: replies are not streamed."""
+    stream: bool = True
+    """Ask for streamed replies, so that one which falls silent in its midst is noticed."""
+    stall_seconds: float = Field(300, gt=0)
+    """Longest silence in the midst of a streamed reply."""
     attempts: int = Field(4, ge=1, le=100)
     """Tries of one call when the endpoint is busy or the connection breaks."""
     concurrency: int = Field(64, ge=1, le=100_000)
@@ -121,8 +123,10 @@ class Override(Frozen):
     """Server-specific fields of the request; replaces those for all roles."""
     timeout_seconds: float | None = Field(None, gt=0)
     """Longest time for one call with all its tries."""
+    stream: bool | None = None
+    """Ask for streamed replies."""
     stall_seconds: float | None = Field(None, gt=0)
-    """Longest silence in the midst of a reply."""
+    """Longest silence in the midst of a streamed reply."""
     attempts: int | None = Field(None, ge=1, le=100)
     """Tries of one call."""
     concurrency: int | None = Field(None, ge=1, le=100_000)

@@ -27,6 +27,7 @@ _FREE = {
     "attempts",
     "timeout_seconds",
     "stall_seconds",
+    "stream",
     "tokenizer",
     "telemetry",
     "judge",

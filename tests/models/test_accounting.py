@@ -81,19 +81,19 @@ def fox(request: Request, choice: int) -> ScriptedReply:
     return ScriptedReply(text="The lazy dog sleeps. " * (10 + choice), thinking=thinking)
 
 
-@pytest.mark.parametrize("stall_seconds", [300.0, None])
+@pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("n", [1, 2, 3, 8])
 @pytest.mark.parametrize(
     ("said", "share"),
     [("whole", 0), ("bare", 0), ("cached", 0), ("null", 1), ("none", 1), ("first_choice", 0.7)],
 )
 async def test_whatever_a_server_says_usage_is_about_right(
-    said: Any, share: float, n: int, stall_seconds: Any
+    said: Any, share: float, n: int, stream: bool
 ) -> None:
     prompt = asking("Why does the fox jump over the dog? " * 30)
     async with (
         server(script=fox, usage="whole") as scripted,
-        client_of(scripted, stall_seconds=stall_seconds) as model,
+        client_of(scripted, stream=stream) as model,
     ):
         await model.ask(prompt, Ask())  # tells how many bytes a token has
         truth = (await model.ask(prompt, Ask(n=n))).usage

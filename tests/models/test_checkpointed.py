@@ -88,14 +88,23 @@ def test_without_multiple_replies_each_is_asked_for_alone() -> None:
     assert [r.text for r in replies] == replies_of("honoured")[0]
 
 
-def test_a_server_that_does_not_take_n_is_asked_for_it_once() -> None:
-    async def twice(model: Model) -> list[Reply]:
-        return [*await model(ASK, n=3), *await model(ASK, n=3)]
+def test_a_server_that_does_not_take_n_is_asked_for_it_three_times() -> None:
+    async def often(model: Model) -> list[Reply]:
+        return [reply for _ in range(5) for reply in await model(ASK, n=3)]
 
     with server(script=draw, choices="refused") as scripted:
-        within_a_graph(twice, scripted.base_url)
-        assert [r.n for r in scripted.requests].count(3) == 1
-        assert len(scripted.requests) == 1 + 3 + 3
+        assert len(within_a_graph(often, scripted.base_url)) == 15
+        assert [r.n for r in scripted.requests].count(3) == 3
+        assert len(scripted.requests) == 3 + 5 * 3
+
+
+def test_a_server_that_refused_n_once_is_asked_for_it_again() -> None:
+    async def often(model: Model) -> list[Reply]:
+        return [reply for _ in range(5) for reply in await model(ASK, n=3)]
+
+    with server(script=draw, fail=lambda r: None if r.index else 400) as scripted:
+        within_a_graph(often, scripted.base_url)
+        assert [r.n for r in scripted.requests].count(3) == 5
 
 
 def test_one_reply_that_fails_leaves_the_others() -> None:

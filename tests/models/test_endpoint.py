@@ -42,7 +42,7 @@ async def test_the_request_holds_what_was_set() -> None:
 async def test_what_is_not_set_is_not_sent() -> None:
     async with (
         server() as scripted,
-        client_of(scripted, send_seed=False, stall_seconds=None) as model,
+        client_of(scripted, send_seed=False, stream=False) as model,
     ):
         await model.ask(ASK, Ask(seed=11))
     assert set(scripted.requests[0].body) == {"model", "messages", "temperature", "top_p"}

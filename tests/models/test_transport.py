@@ -12,30 +12,30 @@ from tmas_graph.errors import EndpointDown, RequestRefused
 from tmas_graph.models import transport
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_waits")]
-WAYS = [300.0, None]
-"""Streamed and not, by `stall_seconds`."""
+WAYS = [True, False]
+"""Streamed and not."""
 
 
-@pytest.mark.parametrize("stall_seconds", WAYS)
+@pytest.mark.parametrize("stream", WAYS)
 @pytest.mark.parametrize("fault", catalogue.HARMLESS, ids=lambda fault: fault.name)
-async def test_the_whole_answer_is_read_in_any_form(fault: Any, stall_seconds: Any) -> None:
+async def test_the_whole_answer_is_read_in_any_form(fault: Any, stream: bool) -> None:
     async with (
         server(script=say, fault=lambda r: fault) as scripted,
-        client_of(scripted, stall_seconds=stall_seconds) as model,
+        client_of(scripted, stream=stream) as model,
     ):
         replies = await model(ASK, n=3)
     said = [(r.text, r.thinking.strip(), r.ending) for r in replies]
     wanted = [say(scripted.requests[0], i) for i in range(3)]
     assert said == [(w.text, w.thinking.strip(), "whole") for w in wanted]
-    assert [r.streamed for r in scripted.requests] == [stall_seconds is not None]
+    assert [r.streamed for r in scripted.requests] == [stream]
 
 
 @pytest.mark.parametrize("fault", [streams.NEVER, streams.ALWAYS], ids=lambda fault: fault.name)
-@pytest.mark.parametrize("stall_seconds", WAYS)
-async def test_a_server_may_stream_or_not_as_it_likes(fault: Any, stall_seconds: Any) -> None:
+@pytest.mark.parametrize("stream", WAYS)
+async def test_a_server_may_stream_or_not_as_it_likes(fault: Any, stream: bool) -> None:
     async with (
         server(script=say, fault=lambda r: fault) as scripted,
-        client_of(scripted, stall_seconds=stall_seconds) as model,
+        client_of(scripted, stream=stream) as model,
     ):
         assert [r.ending for r in await model(ASK, n=2)] == ["whole", "whole"]
 
@@ -56,14 +56,14 @@ async def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
 
 
 @pytest.mark.parametrize("style", ["reasoning", "inline"])
-@pytest.mark.parametrize("stall_seconds", WAYS)
-async def test_thinking_without_a_text_is_no_text(style: Any, stall_seconds: Any) -> None:
+@pytest.mark.parametrize("stream", WAYS)
+async def test_thinking_without_a_text_is_no_text(style: Any, stream: bool) -> None:
     def cut(request: Request, choice: int) -> ScriptedReply:
         return ScriptedReply(text=None, thinking="it is \\boxed{42}", finish_reason="length")
 
     async with (
         server(script=cut, thinking=style) as scripted,
-        client_of(scripted, stall_seconds=stall_seconds) as model,
+        client_of(scripted, stream=stream) as model,
     ):
         [reply] = await model(ASK)
     assert (reply.text, reply.thinking, reply.ending) == ("", "it is \\boxed{42}", "truncated")
@@ -79,16 +79,14 @@ async def test_thinking_that_was_never_closed_is_no_text() -> None:
 
 
 @pytest.mark.parametrize("where", connection.PLACES)
-@pytest.mark.parametrize("stall_seconds", WAYS)
+@pytest.mark.parametrize("stream", WAYS)
 async def test_a_server_that_hangs_holds_no_slot_beyond_the_deadline(
-    where: Any, stall_seconds: Any
+    where: Any, stream: bool
 ) -> None:
     fault = connection.hang(where)
     async with (
         server(script=say, fault=lambda r: fault) as scripted,
-        client_of(
-            scripted, model="scripted", timeout_seconds=0.2, stall_seconds=stall_seconds
-        ) as model,
+        client_of(scripted, model="scripted", timeout_seconds=0.2, stream=stream) as model,
     ):
         call, error = await outcome(model)
         assert isinstance(error, EndpointDown)
@@ -195,11 +193,11 @@ async def test_a_page_fails_at_once(fault: Any) -> None:
 
 
 @pytest.mark.parametrize("fault", catalogue.PASSING, ids=lambda fault: fault.name)
-@pytest.mark.parametrize("stall_seconds", WAYS)
-async def test_half_an_answer_never_becomes_a_reply(fault: Any, stall_seconds: Any) -> None:
+@pytest.mark.parametrize("stream", WAYS)
+async def test_half_an_answer_never_becomes_a_reply(fault: Any, stream: bool) -> None:
     async with (
         server(script=say, fault=lambda r: fault) as scripted,
-        client_of(scripted, stall_seconds=stall_seconds, attempts=2) as model,
+        client_of(scripted, stream=stream, attempts=2) as model,
     ):
         call, error = await outcome(model, n=2)
         if not fault.fits(scripted.requests[0]):

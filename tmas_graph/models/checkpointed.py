@@ -71,7 +71,8 @@ class _Caller:
                 if n == 1 or error.status not in (400, 422):
                     raise
                 lost = error
-            client.takes_n = client.takes_n and len(replies) == n
+            if n > 1:
+                client.asked_for_n(came=len(replies) == n)
         missing = range(len(replies), n)
         more = [self._call(prompt, offset=j, purpose="more") for j in missing]
         replies = _all_that_came(replies, await asyncio.gather(*more, return_exceptions=True), lost)

@@ -27,6 +27,8 @@ from tmas_graph.usage import Usage
 
 log = logging.getLogger(__name__)
 _NEW_NAMES = frozenset({"api.openai.com"})
+_MOST_MISSED = 3
+"""Times in a row that a server may give fewer replies than it was asked for, or refuse to."""
 _FIRST_GUESS = 1000.0
 """Tokens of a reply, before any came."""
 
@@ -55,8 +57,7 @@ class EndpointClient:
         self.endpoint = endpoint
         self.base_url = base_url
         self.limiter = limiter
-        self.takes_n = endpoint.multiple_replies
-        """Whether one request may ask for several replies; found out as calls are made."""
+        self._n_missed = 0 if endpoint.multiple_replies else _MOST_MISSED
         self.name = endpoint.model or ""
         """Of the model; empty until the server has said it, where none is set."""
         self.mean_reply = _FIRST_GUESS
@@ -110,6 +111,16 @@ class EndpointClient:
         self._answered = True
         note(call)
         return call
+
+    @property
+    def takes_n(self) -> bool:
+        """Whether one request may ask for several replies; found out as calls are made."""
+        return self._n_missed < _MOST_MISSED
+
+    def asked_for_n(self, *, came: bool) -> None:
+        """Note whether all replies of one request came; a miss alone may be a fault."""
+        if self.takes_n:
+            self._n_missed = 0 if came else self._n_missed + 1
 
     async def check(self) -> str:
         """Make sure that the endpoint answers and serves the model; give the model's name.

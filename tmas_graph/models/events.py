@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator
 
+import orjson
+
 from tmas_graph.models.faults import Fault
 
 _LONGEST_LINE = 64 * 2**20
@@ -53,6 +55,10 @@ def decoded(data: bytes) -> object:
     Raises:
         Fault: it is no JSON, or not all of it.
     """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        pass  # it is broken, or holds what orjson refuses: halves of surrogate pairs, NaN
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

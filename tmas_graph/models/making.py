@@ -190,7 +190,9 @@ class Making:
 
     async def _requested(self, completion: Completion) -> None:
         client, payload = self._client, self._payload()
-        patience = Patience(self._left, self._endpoint.stall_seconds)
+        endpoint = self._endpoint
+        stall = endpoint.stall_seconds if endpoint.stream else None
+        patience = Patience(self._left, stall)
 
         async def request() -> None:
             await client.connection.complete(payload, patience, completion)

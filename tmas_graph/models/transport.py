@@ -31,6 +31,8 @@ _SPARE = 16
 """Connections for questions to the server, which don't wait for the limiter."""
 _LAST_BYTES_SECONDS = 2.0
 """How long a stream may take to end after it has said that it is done."""
+_PAUSE_SHARE, _LEAST_PAUSE, _LONGEST_PAUSE = 0.01, 0.02, 0.25
+"""Between looks at a stream, in parts of its age: what came meanwhile is read at once, for less."""
 _LARGE = 2**18
 _LONGEST_ERROR = 2**20
 _FOREIGN = ("text/html", "application/xhtml")
@@ -160,6 +162,8 @@ async def _read(
 async def _read_all(
     response: httpx2.Response, events: Events, completion: Completion, alarm: "_Alarm"
 ) -> None:
+    loop = asyncio.get_running_loop()
+    began = loop.time()
     async for piece in response.aiter_bytes():
         heard = False
         for event in events.feed(piece):
@@ -169,6 +173,8 @@ async def _read_all(
             alarm.heard()
         if events.done:
             alarm.last(_LAST_BYTES_SECONDS)
+        elif (pause := min(_LONGEST_PAUSE, _PAUSE_SHARE * (loop.time() - began))) > _LEAST_PAUSE:
+            await asyncio.sleep(pause)
 
 
 class _Alarm:
