@@ -85,7 +85,8 @@ def test_a_wrong_key(tmas: Tmas, scripted: ScriptedServer, monkeypatch: pytest.M
     scripted.change(key="right")
     monkeypatch.setenv("TMAS_API_KEY", "wr0ng")
     said = tmas.mistake("solve", "What?")
-    assert said == f"{scripted.base_url}: the key is refused (HTTP 401). Set TMAS_API_KEY."
+    reason = "HTTP 401: Incorrect API key provided"
+    assert said == f"{scripted.base_url}: the key is refused ({reason}). Set TMAS_API_KEY."
 
 
 def test_an_unknown_model(tmas: Tmas, scripted: ScriptedServer) -> None:

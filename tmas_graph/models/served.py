@@ -136,7 +136,8 @@ def explained(fault: Fault, where: str) -> CallError:
         advice = _MANY_FILES if "open files" in fault.said else _DOWN[fault.kind]
         return EndpointDown(f"{said}. {advice}", fault.status)
     if fault.status in (401, 403):
-        said = f"{where}: the key is refused ({fault.words}). Set TMAS_API_KEY."
+        reason = ": ".join(filter(None, (f"HTTP {fault.status}", fault.said.rstrip("."))))
+        said = f"{where}: the key is refused ({reason}). Set TMAS_API_KEY."
     elif fault.kind in ("malformed", "foreign"):
         said = f"{where}: the reply is not in OpenAI's form ({fault.words}). {_BASE_URL}"
     elif fault.status == 404:
