@@ -134,7 +134,8 @@ class ThreadStore:
                 budget.carry(await calls.spent(), await calls.seconds())
                 place = {BUDGET: budget, LOG: calls}
                 result = await self._advance(record, budget, place, on_event)
-                await self._save(replace(record, status="done", cause=""))
+                status = "budget" if result.stop == "budget" else "done"
+                await self._save(replace(record, status=status, cause=""))
             except BaseException as error:
                 with suppress(sqlite3.Error):
                     await self._save(replace(record, status="stopped", cause=_cause(error)))

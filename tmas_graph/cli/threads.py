@@ -31,7 +31,7 @@ async def _rows(folder: Any, most: int) -> list[dict[str, Any]]:
         rows = []
         for record in (await store.all())[:most]:
             values = await store.values(record.id)
-            result = values.get("result") if record.status == "done" else None
+            result = values.get("result") if record.status in ("done", "budget") else None
             rows.append(
                 {
                     "thread": record.id,
@@ -46,7 +46,7 @@ async def _rows(folder: Any, most: int) -> list[dict[str, Any]]:
 
 
 def status_of(record: Any, store: Any) -> str:
-    """`running`, `done`, `stopped`, or `interrupted` for one that no process runs any more."""
+    """As the record says, or `interrupted` for one that no process runs any more."""
     if record.status == "running" and not store.is_running(record.id):
         return "interrupted"
     return str(record.status)
