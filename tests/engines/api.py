@@ -80,10 +80,23 @@ def tokenize(client: httpx2.Client, messages: list[Json], **fields: Any) -> Json
     return body
 
 
-def metric(client: httpx2.Client, name: str) -> float:
-    """Return one of the server's own counts."""
+def of_length(client: httpx2.Client, tokens: int) -> list[Json]:
+    """Messages that the server counts so many tokens for."""
+
+    def said(words: int) -> list[Json]:
+        return [{"role": "user", "content": "word " * words}]
+
+    messages = said(tokens - tokenize(client, said(0), **PLAIN)["count"])
+    while (count := tokenize(client, messages, **PLAIN)["count"]) != tokens:
+        messages = said(messages[0]["content"].count("word") + tokens - count)
+    return messages
+
+
+def metric(client: httpx2.Client, name: str, label: str = "") -> float:
+    """Return one of the server's own counts, of those with this label."""
     lines = client.get("/metrics").text.splitlines()
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(f"{name}{{"))
+    own = [line for line in lines if line.startswith(f"{name}{{") and label in line]
+    return sum(float(line.rsplit(" ", 1)[1]) for line in own)
 
 
 def _body(fields: Json) -> Json:

@@ -8,22 +8,20 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from engines.api import ASK, PLAIN, Json, answered, chat, connect, refused, streaming, tokenize
+from engines.api import (
+    ASK,
+    PLAIN,
+    answered,
+    chat,
+    connect,
+    of_length,
+    refused,
+    streaming,
+    tokenize,
+)
 from engines.process import CONTEXT, MODEL, VllmServer
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
-
-
-def of_length(client: httpx2.Client, tokens: int) -> list[Json]:
-    """Messages that the server counts so many tokens for."""
-
-    def said(words: int) -> list[Json]:
-        return [{"role": "user", "content": "word " * words}]
-
-    messages = said(tokens - tokenize(client, said(0), **PLAIN)["count"])
-    while (count := tokenize(client, messages, **PLAIN)["count"]) != tokens:
-        messages = said(messages[0]["content"].count("word") + tokens - count)
-    return messages
 
 
 def test_a_prompt_beyond_the_context_is_refused(client: httpx2.Client) -> None:
