@@ -12,6 +12,7 @@ from engines.api import PLAIN, of_length
 from engines.ours import STREAMED, WHOLE, Hiding, endpoint, model_of, refusal
 from engines.process import CONTEXT, MODEL, VllmServer
 from tmas_graph.errors import RequestRefused
+from tmas_graph.models.context import Asked
 from tmas_graph.models.endpoint import EndpointClient
 from tmas_graph.models.limiter import Limiter
 from tmas_graph.models.making import Ask
@@ -42,7 +43,7 @@ async def test_the_length_of_the_context_is_learned_and_prompts_are_counted_exac
     model = await model_of(engine, max_tokens=4, extra_body=PLAIN)
     assert await model.check() == MODEL
     assert model.window.length == CONTEXT
-    fitted = await model.window.fit(shrinking(3), 1000, asked_of(model), model.window.length)
+    fitted = await model.window.fit(shrinking(3), 1000, Asked(MODEL, PLAIN), model.window.length)
     call = await model.ask(fitted.prompt, Ask())
     assert fitted.tokens == call.usage.prompt_tokens
 

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import httpx2
 import pytest
 from clients import ASK
 from langgraph.func import entrypoint
 
-from engines.api import PLAIN
+from engines.api import PLAIN, metric
 from engines.ours import endpoint
-from engines.process import VllmServer
+from engines.process import KEY, VllmServer
+from tmas_graph import Settings, asolve
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import checkpointed
@@ -67,3 +69,27 @@ async def test_a_text_after_thinking_is_continued_to_one_text(engine: VllmServer
     assert joined.text.startswith(begun.text)
     assert len(joined.text) > len(begun.text) > 0
     assert "think>" not in joined.text
+
+
+async def test_the_whole_graph_counts_what_vllm_counts(
+    engine: VllmServer, client: httpx2.Client
+) -> None:
+    counts = {"http_requests_total": CHATS, "vllm:generation_tokens_total": ""}
+    before = [metric(client, name, label) for name, label in counts.items()]
+    given = Settings(
+        base_url=f"{engine.url}/v1",
+        api_key=KEY,
+        candidates=2,
+        verifications=2,
+        iterations=2,
+        early_stop=False,
+        max_tokens=40,
+        extra_body={"thinking_token_budget": 6, "stop": ["."]},
+    )
+    result = await asolve("What is 6*7?", given)
+    after = [metric(client, name, label) for name, label in counts.items()]
+    spent = [now - then for now, then in zip(after, before, strict=True)]
+    assert result.iterations == 2
+    assert spent == [result.usage.calls, result.usage.completion_tokens]
+    assert result.usage.reasoning_tokens > 0
+    assert result.usage.estimated_tokens == 0
