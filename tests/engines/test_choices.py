@@ -1,16 +1,9 @@
-"""What vLLM says of choices, seeds, tokens and their counts."""
+"""What vLLM says of choices, their ends and their tokens."""
 
 import httpx2
 import pytest
 
-from engines.api import (
-    PLAIN,
-    Json,
-    answered,
-    joined,
-    streamed,
-    texts,
-)
+from engines.api import PLAIN, Json, answered, joined, streamed, texts
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
 

@@ -83,8 +83,8 @@ async def test_the_whole_graph_counts_what_vllm_counts(
         verifications=2,
         iterations=2,
         early_stop=False,
-        max_tokens=40,
-        extra_body={"thinking_token_budget": 6, "stop": ["."]},
+        max_tokens=16,
+        extra_body={"thinking_token_budget": 4, "stop": ["."]},
     )
     result = await asolve("What is 6*7?", given)
     after = [metric(client, name, label) for name, label in counts.items()]
