@@ -25,6 +25,21 @@ def asking(text: str) -> Prompt:
     return Prompt([{"role": "user", "content": text}])
 
 
+def shrinking(paragraphs: int, size: int = 400) -> Prompt:
+    """A prompt of so many paragraphs, each of which can be left out."""
+
+    def made(kept: int) -> Prompt:
+        def smaller(tokens: int) -> Prompt | None:
+            gone = min(kept, max(1, -(-3 * tokens // size)))
+            return made(kept - gone) if gone else None
+
+        text = "Question.\n" + "\n".join(["four" * (size // 4)] * kept)
+        cut = {"paragraphs": paragraphs - kept} if kept < paragraphs else {}
+        return Prompt([{"role": "user", "content": text}], cut, smaller)
+
+    return made(paragraphs)
+
+
 def say(request: Request, choice: int) -> ScriptedReply:
     """Each choice says something else, in more than one event."""
     thinking = f"thought {choice}: " + "hm, " * 150

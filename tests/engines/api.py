@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import httpx2
@@ -48,20 +47,13 @@ def refused(client: httpx2.Client, status: int, **fields: Any) -> Json:
     return error
 
 
-@contextmanager
-def streaming(client: httpx2.Client, **fields: Any) -> Iterator[Iterator[str]]:
-    """Ask for a stream; inside `with`, the data of its events as they come."""
+def streamed(client: httpx2.Client, **fields: Any) -> list[Json]:
+    """Ask for a stream, and return its chunks, once it has ended as it must."""
     body = {**_body(fields), "stream": True}
     with client.stream("POST", "/v1/chat/completions", json=body) as response:
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/event-stream")
-        yield _events(response.iter_lines())
-
-
-def streamed(client: httpx2.Client, **fields: Any) -> list[Json]:
-    """Ask for a stream, and return its chunks, once it has ended as it must."""
-    with streaming(client, **fields) as events:
-        *chunks, last = events
+        *chunks, last = _events(response.iter_lines())
     assert last == "[DONE]"
     return [json.loads(chunk) for chunk in chunks]
 
@@ -80,10 +72,23 @@ def tokenize(client: httpx2.Client, messages: list[Json], **fields: Any) -> Json
     return body
 
 
-def metric(client: httpx2.Client, name: str) -> float:
-    """Return one of the server's own counts."""
+def of_length(client: httpx2.Client, tokens: int) -> list[Json]:
+    """Messages that the server counts so many tokens for."""
+
+    def said(words: int) -> list[Json]:
+        return [{"role": "user", "content": "word " * words}]
+
+    messages = said(tokens - tokenize(client, said(0), **PLAIN)["count"])
+    while (count := tokenize(client, messages, **PLAIN)["count"]) != tokens:
+        messages = said(messages[0]["content"].count("word") + tokens - count)
+    return messages
+
+
+def metric(client: httpx2.Client, name: str, label: str = "") -> float:
+    """Return one of the server's own counts, of those with this label."""
     lines = client.get("/metrics").text.splitlines()
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(f"{name}{{"))
+    own = [line for line in lines if line.startswith(f"{name}{{") and label in line]
+    return sum(float(line.rsplit(" ", 1)[1]) for line in own)
 
 
 def _body(fields: Json) -> Json:

@@ -5,7 +5,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from engines.api import ASK, PLAIN, Json, answered, joined, refused, streamed, tokenize
+from engines.api import ASK, PLAIN, Json, answered, refused, tokenize
 
 pytestmark = [pytest.mark.vllm, pytest.mark.timeout(600)]
 
@@ -29,22 +29,6 @@ def test_thinking_is_in_a_field_of_its_own(client: httpx2.Client) -> None:
     assert 0 < body["usage"]["completion_tokens_details"]["reasoning_tokens"] < 24
 
 
-def test_thinking_is_in_a_field_of_its_own_when_streamed(client: httpx2.Client) -> None:
-    chunks = streamed(client, seed=1, **THINK)
-    plain = answered(client, seed=1, **THINK)["choices"][0]["message"]
-    assert joined(chunks, 0, "reasoning") == plain["reasoning"]
-    assert joined(chunks, 0, "content")
-    deltas = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
-    assert not any(delta.get("reasoning") and delta.get("content") for delta in deltas)
-
-
-def test_a_reply_that_is_cut_while_thinking_has_no_content(client: httpx2.Client) -> None:
-    [choice] = answered(client, max_tokens=6, min_tokens=6, seed=1)["choices"]
-    assert choice["message"]["content"] is None
-    assert choice["message"]["reasoning"]
-    assert choice["finish_reason"] == "length"
-
-
 def test_without_thinking_the_field_is_null(client: httpx2.Client) -> None:
     [choice] = answered(client, max_tokens=8, temperature=0, **PLAIN)["choices"]
     assert choice["message"]["reasoning"] is None
@@ -61,13 +45,6 @@ def test_a_text_that_was_begun_is_continued(client: httpx2.Client) -> None:
         client, messages, continue_final_message=True, add_generation_prompt=False, **PLAIN
     )["count"]
     assert count == body["usage"]["prompt_tokens"]
-
-
-def test_thinking_that_was_begun_is_continued(client: httpx2.Client) -> None:
-    body = answered(client, messages=after("<think>\nSix times"), **GO_ON, **THINK)
-    message = body["choices"][0]["message"]
-    assert message["reasoning"]
-    assert message["content"]
 
 
 def test_text_after_thinking_that_was_closed_comes_back_as_thinking(

@@ -7,7 +7,9 @@ from endpoints.protocol import Request, ScriptedReply
 from endpoints.scripted import server
 
 from tmas_graph.endpoint_settings import Price
-from tmas_graph.models.accounting import Measured, accounted
+from tmas_graph.models.accounting import Measured, accounted, answered
+from tmas_graph.models.completion import Completion
+from tmas_graph.models.context import Fitted
 from tmas_graph.models.making import Ask
 from tmas_graph.usage import Usage
 
@@ -74,6 +76,16 @@ def test_details_never_exceed_what_they_are_part_of() -> None:
     assert accounted(said, ONE) == Usage(1, 90, 40, cached_tokens=90)
     said["prompt_tokens_details"] = None
     assert accounted(said, ONE) == Usage(1, 90, 40)
+
+
+async def test_a_chat_templates_tokens_make_no_count_of_several_short_replies_too_low() -> None:
+    three = Completion(streamed=True, usage=counted(39, 12))
+    for index in range(3):
+        for word in (" We", " must", " find", " the"):
+            three.take({"choices": [{"index": index, "delta": {"content": word}}]})
+    async with server() as scripted, client_of(scripted) as model:
+        usage = answered(three, Fitted(ASK, 39, None), model.window)
+    assert usage == Usage(1, 39, 12)
 
 
 def fox(request: Request, choice: int) -> ScriptedReply:

@@ -2,7 +2,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from clients import ASK, asking, client_of, outcome, say
+from clients import ASK, asking, client_of, outcome, say, shrinking
 from endpoints.behaviour import Wording
 from endpoints.faults import errors
 from endpoints.listing import tokens
@@ -12,25 +12,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from tmas_graph.errors import RequestRefused, SettingsError
 from tmas_graph.models.making import Ask
-from tmas_graph.prompts import Prompt
 
 pytestmark = pytest.mark.anyio
 WORDINGS = get_args(Wording)
-
-
-def shrinking(paragraphs: int, size: int = 400) -> Prompt:
-    """A prompt of so many paragraphs, each of which can be left out."""
-
-    def made(kept: int) -> Prompt:
-        def smaller(tokens: int) -> Prompt | None:
-            gone = min(kept, max(1, -(-3 * tokens // size)))
-            return made(kept - gone) if gone else None
-
-        text = "Question.\n" + "\n".join(["four" * (size // 4)] * kept)
-        cut = {"paragraphs": paragraphs - kept} if kept < paragraphs else {}
-        return Prompt([{"role": "user", "content": text}], cut, smaller)
-
-    return made(paragraphs)
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ _BYTES_PER_TOKEN = 3.0
 """Before anything is measured: rather too few than too many."""
 _ESTIMATED_BYTES = 3
 """Of a token in `prompts.estimate_tokens`."""
+_LEAST_MEASURED = 1000
+"""Bytes: of a shorter prompt, too many tokens are the chat template's own."""
 _MARGIN = 1.15
 _MOST_FAILURES = 3
 """In a row, after which the server isn't asked to count any more."""
@@ -113,8 +115,9 @@ class Window:
 
     def learn(self, messages: Sequence[Message], tokens: int) -> None:
         """Measure how many bytes a token has, from a prompt whose tokens a server counted."""
-        if tokens > 0:
-            self._bytes += _bytes(messages)
+        size = _bytes(messages)
+        if tokens > 0 and size >= _LEAST_MEASURED:
+            self._bytes += size
             self._tokens += tokens
 
     def estimate(self, size: int) -> int:

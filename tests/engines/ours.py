@@ -1,0 +1,49 @@
+"""The project's own client, at a real vLLM."""
+
+from typing import Any
+
+import httpx2
+from clients import outcome
+
+from engines.process import KEY, VllmServer
+from tmas_graph.endpoint_settings import Endpoint
+from tmas_graph.errors import CallError
+from tmas_graph.models import pool
+from tmas_graph.models.calls import Call
+from tmas_graph.models.endpoint import EndpointClient
+from tmas_graph.prompts import Prompt
+
+STREAMED, WHOLE = 300.0, None
+"""Values of `stall_seconds`."""
+
+
+def endpoint(engine: VllmServer, **fields: Any) -> Endpoint:
+    """Settings with the right key and place, but for these `fields`."""
+    return Endpoint(**{"base_url": f"{engine.url}/v1", "api_key": KEY, "attempts": 1, **fields})
+
+
+async def model_of(engine: VllmServer, **fields: Any) -> EndpointClient:
+    """The client, which the fixture `pooled` closes."""
+    return await pool.connect(endpoint(engine, **fields))
+
+
+async def refusal(model: EndpointClient, prompt: Prompt, **ask: Any) -> tuple[Call, CallError]:
+    """The record of a call that fails, and its error."""
+    call, error = await outcome(model, prompt, **ask)
+    assert isinstance(error, CallError)
+    return call, error
+
+
+class Hiding(httpx2.AsyncBaseTransport):
+    """Lets chat completions through; whatever else a server is asked, it seems not to know."""
+
+    def __init__(self) -> None:
+        self._inner = httpx2.AsyncHTTPTransport()
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.url.path.endswith("/chat/completions"):
+            return await self._inner.handle_async_request(request)
+        return httpx2.Response(404, json={"detail": "Not Found"})
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
