@@ -54,7 +54,7 @@ class Record:
     """Served model of each role."""
     version: int
     status: str
-    """`running`, `done`, `budget` or `stopped`; one that is `running` in no process was interrupted."""
+    """`running`, `done`, `budget` or `stopped`; `running` in no process: it was interrupted."""
     cause: str
     created: str
     updated: str

@@ -31,12 +31,10 @@ class Measured:
     def least(self) -> int:
         """Tokens of the replies that no sound count is below.
 
-        Of several replies, some servers count the first only: between its share and the whole.
+        Of several replies, some servers count the first only.
         """
-        if self.replies == 1:
-            return self.size // _LONGEST_TOKEN
-        between = int(self.estimated / self.replies**0.5)
-        return max(self.deltas, self.size // _LONGEST_TOKEN, between)
+        streamed = self.deltas if self.replies > 1 else 0
+        return max(streamed, self.size // _LONGEST_TOKEN)
 
 
 def accounted(said: Mapping[str, Any], measured: Measured) -> Usage:
