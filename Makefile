@@ -37,6 +37,7 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install -q --upgrade pip  # older ones take minutes to resolve
 
 $(VENV)/.local: pyproject.toml | $(VENV)/bin/python
+	@echo "installing into $(VENV): about 900 MB, some minutes"
 	$(BIN)/python -m pip install -q -e '.[local]'
 	@touch $@
 

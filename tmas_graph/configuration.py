@@ -88,14 +88,18 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
         raise SettingsError(f"--set: {text!r} has no value. Write name=value.")
-    return name.strip(), _value(value.strip())
+    return name.strip(), _value(name.strip(), value.strip())
 
 
-def _value(text: str) -> Any:
+def _value(name: str, text: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text
+    except tomllib.TOMLDecodeError as error:
+        if text[:1] not in ("{", "["):
+            return text
+        raise SettingsError(
+            f"--set: {name}: {text!r} is no TOML ({error}). Write it like {{top_k = 20}}."
+        ) from None
 
 
 def _file(file: str | Path | None, environ: Mapping[str, str]) -> tuple[Path, bool]:

@@ -104,14 +104,14 @@ def grouped(state: State) -> Classes:
 
     The only step here that may wait for a grading process: never call it on an event loop.
     """
-    answers = [a.answer for a in (*attempts(state), *map(_attempt, current(state)))]
+    answers = [a.answer for a in (*attempts(state), *map(attempt_of, current(state)))]
     return group(answers, tuple(state.get("classes", ())))
 
 
 def closed(state: State, classes: Classes) -> Closed:
     """The state's changes when its iteration ends, all but whether to stop."""
     rollouts = current(state)
-    history = (*state.get("history", ()), *(astuple(_attempt(r)) for r in rollouts))
+    history = (*state.get("history", ()), *(astuple(attempt_of(r)) for r in rollouts))
     ended = {"problem": state["problem"], "history": history, "classes": classes}
     rows = spending.rows_of(state["iteration"], rollouts, state.get("bank_usage") or {})
     return {
@@ -191,7 +191,8 @@ def _draw(seed: int, problem_id: str, iteration: int, index: int) -> float:
     return random.Random(int(name, 16)).random()
 
 
-def _attempt(r: Rollout) -> Attempt:
+def attempt_of(r: Rollout) -> Attempt:
+    """What stays of a rollout for good."""
     return Attempt(r.iteration, r.index, r.mode, r.outcome, r.answer, r.score)
 
 

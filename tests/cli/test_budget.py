@@ -39,7 +39,7 @@ def told(result: Result, *, already: bool = False, **changes: Any) -> str:
         ({"max_calls": 31, "max_total_tokens": 300}, "tmas resume t --max-total-tokens 600"),
         ({"max_cost": 0.5}, "tmas resume t --max-cost 1"),
         ({"max_calls": 31, "max_seconds": 9}, "tmas resume t --max-seconds 18"),
-        ({"max_calls": 30, "max_cost": 0.25}, "tmas resume t --max-calls 60 --max-cost 0.5"),
+        ({"max_calls": 30, "max_cost": 0.25}, "tmas resume t --max-calls 60 --max-cost 1"),
         ({}, "tmas resume t with a larger budget"),
     ],
 )
@@ -61,7 +61,7 @@ def test_a_budget_that_ended_a_run_is_named_with_the_way_on(
 def test_a_thread_that_was_done_says_so(result: Result, option: str) -> None:
     said = told(result, already=True)
     assert (
-        f"it was done already; nothing was asked again. To go on with more: tmas resume t {option}"
+        f"nothing was asked: that is spent already. To go on with more: tmas resume t {option}"
         in said
     )
     assert "done already" not in told(result)
@@ -141,7 +141,7 @@ def test_a_run_that_its_budget_ends_goes_on_with_more(tmas: Tmas, scripted: Scri
     [row] = json.loads(tmas("threads", "--json").out)
     assert row["status"] == "budget"
     assert row["answer"]
-    assert "it was done already; nothing was asked again. To go on" in tmas(*command[:2]).out
+    assert "nothing was asked: that is spent already. To go on" in tmas(*command[:2]).out
     assert len(scripted.requests) == 8
     told = json.loads(tmas(*command, "--json").out)
     assert (told["stop"], told["usage"]["calls"]) == ("iterations", 16)

@@ -1,11 +1,14 @@
 import asyncio
+import gc
+from typing import Any
 
 import pytest
 from endpoints.scripted import server
 
 from tmas_graph.endpoint_settings import Endpoint
-from tmas_graph.errors import RequestRefused
+from tmas_graph.errors import RequestRefused, SettingsError
 from tmas_graph.models import pool
+from tmas_graph.models.endpoint import EndpointClient
 from tmas_graph.prompts import Prompt
 from tmas_graph.settings import ROLES, Settings
 
@@ -63,3 +66,30 @@ def test_every_role_is_checked_and_named() -> None:
         with pytest.raises(RequestRefused, match="It serves: one, two"):
             asyncio.run(check(wrong))
         assert scripted.requests == []
+
+
+def test_connections_are_closed_with_their_loop(recwarn: pytest.WarningsRecorder) -> None:
+    async def ask() -> EndpointClient:
+        client = await pool.connect(Endpoint(base_url=scripted.base_url))
+        await client(ASK)
+        return client
+
+    with server(script=lambda r, c: "hi") as scripted:
+        client = asyncio.run(ask())
+        with pytest.raises(RuntimeError, match="has been closed"):
+            asyncio.run(client(ASK))
+    gc.collect()
+    assert not recwarn.list
+
+
+def test_money_can_be_limited_only_where_each_model_has_a_price() -> None:
+    async def check(**prices: Any) -> dict[str, str]:
+        settings = Settings.checked(
+            {"base_url": scripted.base_url, "max_cost": 1.0, "prices": prices}
+        )
+        return await pool.check(settings)
+
+    with server() as scripted:
+        with pytest.raises(SettingsError, match=r"no price is known for 'scripted'.*\[prices"):
+            asyncio.run(check(other={"prompt": 1}))
+        assert asyncio.run(check(**{"*": {"prompt": 1}}))

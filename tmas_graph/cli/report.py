@@ -9,7 +9,7 @@ from tmas_graph.settings import Settings
 from tmas_graph.state import Result
 from tmas_graph.usage import Usage
 
-_STOPS = {
+STOPS = {
     "iterations": "all iterations done",
     "confident": "stopped early: the answer is well ahead and well verified",
     "budget": "the budget is spent",
@@ -43,7 +43,7 @@ def report(console: Console, record: Record, result: Result, *, already: bool = 
     usage = result.usage
     spent = spend(usage.calls, usage.tokens, usage.cost)
     done = counted(result.iterations, "iteration")
-    lines.append(Text(f"{done} · {spent} · {_STOPS[result.stop]}"))
+    lines.append(Text(f"{done} · {spent} · {STOPS[result.stop]}"))
     if already or result.stop == "budget":
         lines.append(Text(_more(record, result, already), style="yellow"))
     lines.append(Text(f"thread {record.id} · tmas show {record.id}", style="dim"))
@@ -63,11 +63,13 @@ def _verdict(record: Record, result: Result) -> str:
 def _more(record: Record, result: Result, already: bool) -> str:
     """How to go on, and why nothing was done where nothing was."""
     begin = "it was done already; nothing was asked again. " if already else ""
+    if already and result.stop == "budget":
+        begin = "nothing was asked: that is spent already. "
     return f"{begin}To go on with more: tmas resume {record.id} {_option(record.settings, result)}"
 
 
 def _option(settings: Settings, result: Result) -> str:
-    """The option that allows more: twice the limit that ended the run."""
+    """The option that allows more: twice what is spent, or the limit that ended the run."""
     if result.stop == "iterations":
         return f"-T {2 * settings.iterations}"
     if result.stop == "confident":
@@ -81,7 +83,8 @@ def _option(settings: Settings, result: Result) -> str:
     reached = {name: limit for name, limit in limits.items() if spent[name] >= limit}
     if not reached and settings.max_seconds is not None:
         reached = {"max_seconds": settings.max_seconds}
-    options = (f"--{name.replace('_', '-')} {2 * limit:g}" for name, limit in reached.items())
+    twice = {name: 2 * max(limit, spent.get(name, limit)) for name, limit in reached.items()}
+    options = (f"--{name.replace('_', '-')} {limit:g}" for name, limit in twice.items())
     return " ".join(options) or "with a larger budget"
 
 

@@ -57,7 +57,7 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
     from tmas_graph.graph import GRAPH_VERSION
     from tmas_graph.memory.experience_bank import open_bank
     from tmas_graph.models.call_rows import as_unicode
-    from tmas_graph.progress import attempts
+    from tmas_graph.progress import attempt_of, attempts, current
     from tmas_graph.spending import account
     from tmas_graph.threads import open_threads
 
@@ -66,6 +66,7 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         values = await store.values(record.id)
         status = status_of(record, store)
     bank = open_bank(record.settings.memory_folder)
+    begun = map(attempt_of, current(values)) if values else ()
     items = await bank.read(tuple(values.get("experience_ids", ())))
     return {
         "thread": record.id,
@@ -74,7 +75,7 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         "problem": asdict(record.problem),
         "settings": record.settings.model_dump(mode="json"),
         "models": dict(record.models),
-        "attempts": [asdict(a) for a in attempts(values)],
+        "attempts": [asdict(a) for a in (*attempts(values), *begun)],
         "rollouts": [asdict(r) for r in values.get("rollouts", ())],
         "experience": [asdict(item) for item in items],
         "strategies": [asdict(s) for s in values.get("strategies", ())],
@@ -88,7 +89,7 @@ def _print(story: dict[str, Any]) -> None:
     from rich.panel import Panel
     from rich.text import Text
 
-    from tmas_graph.cli.report import counted, spend
+    from tmas_graph.cli.report import STOPS, counted, spend
 
     console = Console()
     title = f"{story['thread']} · {story['status']}"
@@ -110,7 +111,8 @@ def _print(story: dict[str, Any]) -> None:
             console.print(Text(line, style="bold"))
         usage = Usage(**result["usage"])
         done = counted(result["iterations"], "iteration")
-        console.print(f"{done} · {spend(usage.calls, usage.tokens, usage.cost)}")
+        spent = spend(usage.calls, usage.tokens, usage.cost)
+        console.print(f"{done} · {spent} · {STOPS[result['stop']]}")
 
 
 def _attempts(attempts: list[dict[str, Any]]) -> Any:

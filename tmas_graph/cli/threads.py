@@ -31,7 +31,7 @@ async def _rows(folder: Any, most: int) -> list[dict[str, Any]]:
         rows = []
         for record in (await store.all())[:most]:
             values = await store.values(record.id)
-            result = values.get("result") if record.status in ("done", "budget") else None
+            result = values.get("result")
             rows.append(
                 {
                     "thread": record.id,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import httpx2
 from pydantic import SecretStr
 
-from tmas_graph.endpoint_settings import Endpoint
+from tmas_graph.endpoint_settings import Endpoint, Price
 from tmas_graph.errors import CallError, RequestRefused
 from tmas_graph.models.calls import Call
 from tmas_graph.models.context import Window
@@ -169,14 +169,22 @@ class EndpointClient:
 
     def price(self, usage: Usage, served: str) -> Usage:
         """`usage` with its cost, by the price table of the settings."""
-        prices = self.endpoint.prices
-        price = prices.get(self.name) or prices.get(served) or prices.get("*")
+        price = self._price(served)
         if price is None:
             return usage
         cached = price.prompt if price.cached is None else price.cached
         cost = (usage.prompt_tokens - usage.cached_tokens) * price.prompt
         cost += usage.cached_tokens * cached + usage.completion_tokens * price.completion
         return replace(usage, cost=cost / 1e6)
+
+    @property
+    def has_price(self) -> bool:
+        """Whether the settings say what its model costs."""
+        return self._price("") is not None
+
+    def _price(self, served: str) -> Price | None:
+        prices = self.endpoint.prices
+        return prices.get(self.name) or prices.get(served) or prices.get("*")
 
     def learn_reply(self, tokens: float) -> None:
         """Take the length of a reply into the mean of late."""

@@ -1,12 +1,15 @@
 """Clients, connections and limiters, shared by everything in the process."""
 
 import asyncio
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import httpx2
 
 from tmas_graph.endpoint_settings import Endpoint
+from tmas_graph.errors import SettingsError
 from tmas_graph.models import telemetry
 from tmas_graph.models.endpoint import EndpointClient
 from tmas_graph.models.limiter import Limiter
@@ -23,6 +26,8 @@ class _Clients:
 
     by_endpoint: dict[tuple[str, str], EndpointClient] = field(default_factory=dict)
     http: dict[tuple[_Place, int], httpx2.AsyncClient] = field(default_factory=dict)
+    kept: AsyncGenerator[None] | None = None
+    """Closes them when it is closed itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,7 @@ async def connect(endpoint: Endpoint) -> EndpointClient:
     Raises:
         MissingExtra: a local model is wanted and its engine isn't installed.
     """
-    clients = _loops.setdefault(asyncio.get_running_loop(), _Clients())
+    clients = await _here()
     key = endpoint.identity()
     if key not in clients.by_endpoint:
         base_url = endpoint.base_url or await _local(endpoint)
@@ -58,11 +63,31 @@ async def connect(endpoint: Endpoint) -> EndpointClient:
     return clients.by_endpoint[key]
 
 
+async def _here() -> _Clients:
+    """The clients of the running event loop, which closes them before it ends."""
+    loop = asyncio.get_running_loop()
+    if loop not in _loops:
+        _loops[loop] = clients = _Clients()
+        # asyncio.run, and whoever ends a loop well, closes asynchronous generators that still run.
+        clients.kept = _keeping(clients.http)
+        await anext(clients.kept)
+    return _loops[loop]
+
+
+async def _keeping(http: Mapping[Any, httpx2.AsyncClient]) -> AsyncGenerator[None]:
+    try:
+        yield
+    finally:
+        for connections_of_one in http.values():
+            await connections_of_one.aclose()
+
+
 async def check(settings: Settings) -> dict[str, str]:
     """Make sure that every endpoint in use answers and serves its model; the models by role.
 
     Raises:
         CallError: one of them does not, with what to do.
+        SettingsError: money is limited, and a model has no price.
         MissingExtra: telemetry is wanted and OpenTelemetry isn't installed.
     """
     if any(settings.endpoint(role).telemetry for role in settings.roles_in_use):
@@ -71,14 +96,19 @@ async def check(settings: Settings) -> dict[str, str]:
     for role in settings.roles_in_use:
         client = await connect(settings.endpoint(role))
         models[role] = await client.check()
+        if settings.max_cost is not None and not client.has_price:
+            raise SettingsError(
+                f"max_cost: no price is known for {client.name!r}, so that it would never be "
+                f'reached. Add [prices."{client.name}"] or [prices."*"], or unset max_cost.'
+            )
     return models
 
 
 async def close() -> None:
     """Close the connections of the running event loop; they open again when needed."""
     clients = _loops.pop(asyncio.get_running_loop(), _Clients())
-    for http in clients.http.values():
-        await http.aclose()
+    if clients.kept is not None:
+        await clients.kept.aclose()
 
 
 def load() -> Load:
