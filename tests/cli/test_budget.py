@@ -61,7 +61,7 @@ def test_a_budget_that_ended_a_run_is_named_with_the_way_on(
 def test_a_thread_that_was_done_says_so(result: Result, option: str) -> None:
     said = told(result, already=True)
     assert (
-        f"nothing was asked: that is spent already. To go on with more: tmas resume t {option}"
+        f"it was done already; nothing was asked again. To go on with more: tmas resume t {option}"
         in said
     )
     assert "done already" not in told(result)
