@@ -74,6 +74,7 @@ class SqliteCalls:
         task = asyncio.create_task(self._commit(self._saver.enqueue(statements), texts))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(_seen)  # whoever waits for it is told; nobody may be left to
         return asyncio.shield(task)
 
     async def get(self, name: str) -> Call:
@@ -211,6 +212,11 @@ class SqliteCalls:
             f"calls: {self._saver.database} can't be {how} ({error}). "
             "See to its disk and its rights, then resume."
         )
+
+
+def _seen(task: asyncio.Task[None]) -> None:
+    if not task.cancelled():
+        task.exception()
 
 
 def _columns(call: Call) -> tuple[Any, ...]:

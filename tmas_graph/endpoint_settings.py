@@ -13,7 +13,9 @@ Truncated = Literal["keep", "retry", "continue"]
 class Frozen(BaseModel):
     """Settings that never change once made, and that know all their names."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
 
 def _url(text: str) -> str:
@@ -24,20 +26,31 @@ def _url(text: str) -> str:
         raise ValueError("it has a space or a character that can't be printed in it")
     if parts.username or parts.password:
         raise ValueError("it has a user or password in it, which would be stored; use api_key")
-    return text
+    return text.rstrip("/")  # or one server would look like two
+
+
+def _json(fields: dict[str, Any]) -> dict[str, Any]:
+    try:
+        json.dumps(fields, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"it holds what JSON can't say ({error})") from None
+    return fields
 
 
 Url = Annotated[str, AfterValidator(_url)]
+Body = Annotated[dict[str, Any], AfterValidator(_json)]
+_MOST_PRICE = 1e9
+_MOST_TOKENS = 10**9
 
 
 class Price(Frozen):
     """What a model's tokens cost, in any currency, per million."""
 
-    prompt: float = Field(0, ge=0)
+    prompt: float = Field(0, ge=0, le=_MOST_PRICE)
     """A million prompt tokens."""
-    completion: float = Field(0, ge=0)
+    completion: float = Field(0, ge=0, le=_MOST_PRICE)
     """A million completion tokens, thinking included."""
-    cached: float | None = Field(None, ge=0)
+    cached: float | None = Field(None, ge=0, le=_MOST_PRICE)
     """A million prompt tokens that the server had in its cache; none: as others."""
 
 
@@ -56,13 +69,13 @@ class Endpoint(Frozen):
     """0 is greedy."""
     top_p: float = Field(0.95, gt=0, le=1)
     """Nucleus sampling."""
-    max_tokens: int | None = Field(None, ge=1)
+    max_tokens: int | None = Field(None, ge=1, le=_MOST_TOKENS)
     """Most tokens of one reply, thinking included; none: the server's own limit."""
     send_seed: bool = True
     """Send a seed with every call, so that draws are independent and can be repeated."""
     multiple_replies: bool = True
     """Ask for several replies in one request (`n`); what is missing is asked for one by one."""
-    extra_body: dict[str, Any] = Field(default_factory=dict)
+    extra_body: Body = Field(default_factory=dict)
     """Server-specific fields of the request, for example {"top_k": 20}."""
     timeout_seconds: float = Field(1800, gt=0)
     """Longest time for one call with all its tries, from when it may be sent."""
@@ -74,11 +87,11 @@ class Endpoint(Frozen):
     """Tries of one call when the endpoint is busy or the connection breaks."""
     concurrency: int = Field(64, ge=1, le=100_000)
     """Calls in flight at this endpoint, over all problems of the process."""
-    requests_per_minute: int | None = Field(None, ge=1)
+    requests_per_minute: int | None = Field(None, ge=1, le=_MOST_TOKENS)
     """Most requests to this endpoint in a minute."""
-    tokens_per_minute: int | None = Field(None, ge=1)
+    tokens_per_minute: int | None = Field(None, ge=1, le=10**12)
     """Most tokens, of prompts and replies, at this endpoint in a minute."""
-    context_tokens: int | None = Field(None, ge=64)
+    context_tokens: int | None = Field(None, ge=64, le=_MOST_TOKENS)
     """Most tokens of a prompt and its reply together; the server's own limit holds if smaller."""
     tokenizer: str | None = None
     """Hugging Face tokenizer (file, folder or name) that counts where the server can't."""
@@ -113,13 +126,13 @@ class Override(Frozen):
     """0 is greedy."""
     top_p: float | None = Field(None, gt=0, le=1)
     """Nucleus sampling."""
-    max_tokens: int | None = Field(None, ge=1)
+    max_tokens: int | None = Field(None, ge=1, le=_MOST_TOKENS)
     """Most tokens of one reply, thinking included."""
     send_seed: bool | None = None
     """Send a seed with every call."""
     multiple_replies: bool | None = None
     """Ask for several replies in one request."""
-    extra_body: dict[str, Any] | None = None
+    extra_body: Body | None = None
     """Server-specific fields of the request; replaces those for all roles."""
     timeout_seconds: float | None = Field(None, gt=0)
     """Longest time for one call with all its tries."""
@@ -131,11 +144,11 @@ class Override(Frozen):
     """Tries of one call."""
     concurrency: int | None = Field(None, ge=1, le=100_000)
     """Calls in flight at this endpoint, which must be one of its own."""
-    requests_per_minute: int | None = Field(None, ge=1)
+    requests_per_minute: int | None = Field(None, ge=1, le=_MOST_TOKENS)
     """Most requests to this role's own endpoint in a minute."""
-    tokens_per_minute: int | None = Field(None, ge=1)
+    tokens_per_minute: int | None = Field(None, ge=1, le=10**12)
     """Most tokens at this role's own endpoint in a minute."""
-    context_tokens: int | None = Field(None, ge=64)
+    context_tokens: int | None = Field(None, ge=64, le=_MOST_TOKENS)
     """Most tokens of a prompt and its reply together."""
     tokenizer: str | None = None
     """Hugging Face tokenizer that counts where the server can't."""

@@ -12,6 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.graph.state import CompiledStateGraph
 
 from tmas_graph.channels import State
+from tmas_graph.errors import SettingsError
 from tmas_graph.graph import build_graph
 from tmas_graph.models import pool
 from tmas_graph.models.budget import Budget
@@ -45,10 +46,15 @@ async def asolve(
 
     Raises:
         ProblemError: the problem is empty.
+        SettingsError: `run` is no Budget, or `calls` no path.
         CallError: an endpoint can't be used; the message says what to do.
         AllCandidatesFailed: no candidate of an iteration came through.
     """
     given, settings = as_problem(problem), settings or Settings.preset("local")
+    if not isinstance(run, Budget | None):
+        raise SettingsError(f"run: a {type(run).__name__} was given. Give a Budget.")
+    if not isinstance(calls, str | Path | None) or calls == "":
+        raise SettingsError(f"calls: {calls!r} was given. Give the path of a file.")
     await pool.check(settings)
     budget = Budget.of(settings, within=run)
     async with _log_in(calls) as log:

@@ -61,9 +61,9 @@ class Settings(Endpoint):
     """Early stop: least mean score of the leading answer."""
     early_stop_iterations: int = Field(2, ge=1)
     """Early stop: for how many iterations in a row."""
-    max_calls: int | None = Field(None, ge=1)
+    max_calls: int | None = Field(None, ge=1, le=10**12)
     """Budget of requests per problem, failed ones included; checked before each call."""
-    max_total_tokens: int | None = Field(None, ge=1)
+    max_total_tokens: int | None = Field(None, ge=1, le=10**15)
     """Budget of tokens per problem, prompts included; checked before each call."""
     max_cost: float | None = Field(None, gt=0)
     """Budget of money per problem, in the currency of `prices`; checked before each call."""
@@ -216,7 +216,9 @@ def explain(error: ValidationError, model: type[BaseModel], origins: Mapping[str
     path = [str(part) for part in fault["loc"]]
     name = ".".join(path)
     known_as = [".".join(path[:length]) for length in range(len(path), 0, -1)]
-    where = next((origins[n] for n in known_as if n in origins), "settings")
+    inner = [origin for n, origin in origins.items() if n.startswith(f"{name}.")]
+    outer = [origins[n] for n in known_as if n in origins]
+    where = next((o for o in (*outer, *inner) if o != "default"), "settings")
     if fault["type"] == "extra_forbidden":
         known = _fields_at(model, path[:-1])
         hint = near(path[-1], known) or f"; known here: {', '.join(sorted(known))}"

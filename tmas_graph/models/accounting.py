@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any
 
 from tmas_graph.models.completion import Completion
 from tmas_graph.models.context import Fitted, Window
 from tmas_graph.usage import Usage
 
+_MOST_TOKENS = 10**10
+"""Of one request: who says that it had more says nothing."""
 _LONGEST_TOKEN = 8
 """Bytes: a text has hardly fewer tokens than an eighth of its bytes."""
 
@@ -82,4 +83,5 @@ def _detail(said: Mapping[str, Any], part: str, name: str) -> int:
 
 def _whole(given: Mapping[str, Any], name: str) -> int:
     value = given.get(name)
-    return max(0, int(value)) if isinstance(value, int | float) and isfinite(value) else 0
+    sound = isinstance(value, int | float) and 0 <= value <= _MOST_TOKENS
+    return int(value or 0) if sound else 0

@@ -4,9 +4,16 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from tmas_graph.errors import BudgetSpent
+from tmas_graph.errors import BudgetSpent, SettingsError
 from tmas_graph.settings import Settings
 from tmas_graph.usage import Usage
+
+_LIMITS = ("max_calls", "max_total_tokens", "max_cost", "max_seconds")
+
+
+def _is_limit(limit: object) -> bool:
+    number = isinstance(limit, int | float) and not isinstance(limit, bool)
+    return number and limit > 0  # type: ignore[operator]
 
 
 class Budget:
@@ -26,7 +33,15 @@ class Budget:
         within: "Budget | None" = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Set limits; None is no limit. What is spent here counts in the budget `within` too."""
+        """Set limits; None is no limit. What is spent here counts in the budget `within` too.
+
+        Raises:
+            SettingsError: a limit is no number above 0.
+        """
+        given = (max_calls, max_total_tokens, max_cost, max_seconds)
+        for name, limit in zip(_LIMITS, given, strict=True):
+            if limit is not None and not _is_limit(limit):
+                raise SettingsError(f"budget: {name} is {limit!r}. Give a number above 0, or None.")
         self.max_calls = max_calls
         self.max_total_tokens = max_total_tokens
         self.max_cost = max_cost

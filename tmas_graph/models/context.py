@@ -222,9 +222,10 @@ def loaded(name: str) -> Any:
     from tokenizers import Tokenizer  # noqa: PLC0415  (only where one is asked for)
 
     path = Path(name).expanduser()
+    here = path.is_absolute() or path.exists()
     path = path / "tokenizer.json" if path.is_dir() else path
     try:
-        return Tokenizer.from_file(str(path)) if path.is_file() else Tokenizer.from_pretrained(name)
+        return Tokenizer.from_file(str(path)) if here else Tokenizer.from_pretrained(name)
     except Exception as error:  # tokenizers raises bare Exceptions
         raise SettingsError(
             f"tokenizer: {name!r} can't be loaded ({str(error).splitlines()[0][:150]}). Give a "

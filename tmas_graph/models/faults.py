@@ -65,6 +65,8 @@ _NO_URL = (
     aiohttp.InvalidURL,
 )
 _LONGEST_SAID = 300
+_LONGEST_READ = 20_000
+"""Were it cut before a key in it is hidden, half of the key might stay."""
 
 
 class Fault(Exception):
@@ -141,9 +143,17 @@ class Fault(Exception):
 
     def without(self, secret: str) -> Self:
         """The same, with `secret` left out of what the server said."""
-        if secret:
-            self.said = self.said.replace(secret, "…")
+        self.said = hidden(self.said, secret)[:_LONGEST_SAID]
         return self
+
+
+def hidden(text: str, secret: str) -> str:
+    """`text` without `secret`, as it is or as JSON writes it: some servers repeat the key."""
+    if not secret:
+        return text
+    for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]):
+        text = text.replace(form, "…")
+    return text
 
 
 def of_response(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
@@ -211,5 +221,5 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def _line(text: str) -> str:
-    shown = "".join(char if char.isprintable() else " " for char in text[: 4 * _LONGEST_SAID])
-    return " ".join(shown.split())[:_LONGEST_SAID]
+    shown = "".join(char if char.isprintable() else " " for char in text[:_LONGEST_READ])
+    return " ".join(shown.split())

@@ -90,7 +90,9 @@ class JsonlCalls:
         last = self._after_the_last_newline(status.st_size)
         if not last:
             return
-        if not last.startswith(b'{"id":'):
+        start = b'{"id":'
+        unfinished = start.startswith(last) or not last.strip(b"\0")  # a crash, or a power cut
+        if not unfinished and not last.startswith(start):
             raise StorageError(
                 f"{self._path}: its last line is no call ({last[:40]!r}). Give another file."
             )

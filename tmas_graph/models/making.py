@@ -12,7 +12,7 @@ from tmas_graph.models.accounting import answered, broken
 from tmas_graph.models.calls import Call, Place, Sending
 from tmas_graph.models.completion import Completion
 from tmas_graph.models.context import Asked, Fitted, lessened
-from tmas_graph.models.faults import Fault
+from tmas_graph.models.faults import Fault, hidden
 from tmas_graph.models.limiter import Slot
 from tmas_graph.models.listening import heard
 from tmas_graph.models.replies import Reply, reply_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tmas_graph.models.endpoint import EndpointClient
 
 log = logging.getLogger(__name__)
+_LONGEST_NAME = 200
 _NOWHERE = Place("", 0, "judge")
 _MOST_STEPS = 40
 """Context errors that one call may meet; each makes its request smaller."""
@@ -166,6 +167,8 @@ class Making:
             self._client.learn_reply(usage.completion_tokens / len(completion.choices))
             outcome = "answered"
             slot.succeeded()
+            for choice in completion.choices.values():
+                choice.finish_reason = choice.finish_reason and self._shown(choice.finish_reason)
             return tuple(reply_of(choice) for _, choice in sorted(completion.choices.items()))
         except Fault as fault:
             fault.without(self._endpoint.key())
@@ -180,7 +183,7 @@ class Making:
                 slot.pushed_back(fault.retry_after if waits else None)
             raise
         finally:
-            self._served = completion.model or self._served
+            self._served = self._shown(completion.model) or self._served
             usage = usage or broken(completion, self._fitted, self._client.window)
             usage = self._client.price(usage, self._served)
             slot.spent(usage.tokens)
@@ -205,6 +208,10 @@ class Making:
             return True
         unclear = fault.status in _UNCLEAR and self._ask.n == 1 and step < _MOST_UNCLEAR
         return unclear and self._fitted.bytes >= _LEAST_UNCLEAR
+
+    def _shown(self, name: str) -> str:
+        """A name that the server gave, as far as it may be stored."""
+        return hidden(name, self._endpoint.key())[:_LONGEST_NAME]
 
     def _late(self) -> Fault:
         return Fault("deadline", f"no reply came within {self._endpoint.timeout_seconds:g} s")

@@ -11,6 +11,7 @@ import httpx2
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import SettingsError
 from tmas_graph.models import telemetry
+from tmas_graph.models.context import loaded
 from tmas_graph.models.endpoint import EndpointClient
 from tmas_graph.models.limiter import Limiter
 from tmas_graph.models.transport import connections
@@ -87,7 +88,7 @@ async def check(settings: Settings) -> dict[str, str]:
 
     Raises:
         CallError: one of them does not, with what to do.
-        SettingsError: money is limited, and a model has no price.
+        SettingsError: a tokenizer can't be loaded, or money is limited and a model has no price.
         MissingExtra: telemetry is wanted and OpenTelemetry isn't installed.
     """
     if any(settings.endpoint(role).telemetry for role in settings.roles_in_use):
@@ -96,6 +97,8 @@ async def check(settings: Settings) -> dict[str, str]:
     for role in settings.roles_in_use:
         client = await connect(settings.endpoint(role))
         models[role] = await client.check()
+        if name := client.endpoint.tokenizer:
+            await asyncio.to_thread(loaded, name)
         if settings.max_cost is not None and not client.has_price:
             raise SettingsError(
                 f"max_cost: no price is known for {client.name!r}, so that it would never be "

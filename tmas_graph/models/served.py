@@ -10,7 +10,7 @@ import httpx2
 
 from tmas_graph.errors import CallError, EndpointDown, RequestRefused
 from tmas_graph.models.events import decoded
-from tmas_graph.models.faults import TRANSPORT, Fault, of_error, of_response
+from tmas_graph.models.faults import TRANSPORT, Fault, hidden, of_error, of_response
 from tmas_graph.models.transport import in_pieces
 from tmas_graph.prompts import Message
 
@@ -58,7 +58,8 @@ class Server:
         named = [e for e in entries if isinstance(e, dict) and isinstance(e.get("id"), str)]
         lengths = {entry["id"]: _length(entry) for entry in named}
         return [  # a LoRA's length is its parent's
-            Card(e["id"], lengths[e["id"]] or lengths.get(str(e.get("parent")))) for e in named
+            Card(hidden(e["id"], self.key), lengths[e["id"]] or lengths.get(str(e.get("parent"))))
+            for e in named
         ]
 
     async def slot_length(self) -> int | None:
