@@ -111,6 +111,25 @@ async def test_a_fact_that_is_refuted_is_offered_as_a_pitfall_from_then_on(tmp_p
     }
 
 
+async def test_an_item_whose_text_was_lost_is_written_again_when_it_is_noted_again(
+    tmp_path: Path,
+) -> None:
+    said = {(0, 0): LINE, (0, 2): LINE}
+    async with (
+        server(script=script(said), role_of=role_of) as at,
+        AsyncSqliteSaver.from_conn_string(str(tmp_path / "runs.sqlite")) as saver,
+    ):
+        given = settings(at, tmp_path, iterations=2)
+        graph = build_graph(saver)
+        await follow(graph, {"problem": QUESTION}, CONFIG, given)
+        [last] = [s async for s in graph.aget_state_history(CONFIG) if s.next == ("decide",)][:1]
+        more = settings(at, tmp_path / "elsewhere", iterations=4)
+        await follow(graph, None, last.config, more)
+        state = await graph.aget_state(CONFIG)
+    assert ledger_of(state.values["experience"]) == (Entry(FACT.id, 0, supported=(2,)),)
+    assert await open_bank(more.memory_folder).read([FACT.id]) == [FACT]
+
+
 async def test_each_fork_has_exactly_its_own_ledger(tmp_path: Path) -> None:
     said = {
         (0, 0): LINE,

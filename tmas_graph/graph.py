@@ -84,12 +84,13 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
         reply = await experience.extract(model, prompts, problem, rollouts, known)
     except RequestRefused as error:
         return _skipped(runtime, "experience", error)
-    changes = united(experience.parse(reply, known), [one.item for one in nearest])
-    after, before = applied(ledger, changes, t), {entry.id for entry in ledger}
-    fresh = [item for item in changes.items if item.id not in before]
+    held = [one.item for one in nearest]
+    changes = await asyncio.to_thread(united, experience.parse(reply, known), held)
+    fresh = [item for item in changes.items if item not in held]
     await bank.write(fresh, problem=problem.id, iteration=t)
     runtime.stream_writer(of_changes(t, fresh, changes))
-    return {"experience": rows_of(after), "bank_usage": {"experience": reply.usage}}
+    rows = rows_of(applied(ledger, changes, t))
+    return {"experience": rows, "bank_usage": {"experience": reply.usage}}
 
 
 async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:
