@@ -64,6 +64,11 @@ def said(requests: list[Request], kind: str) -> frozenset[str]:
     )
 
 
+def ids_of(state) -> list[str]:
+    """Which items a state's ledger names."""
+    return [row[0] for row in state.values["experience"]]
+
+
 @pytest.fixture
 async def run():
     """A run of three iterations, its requests and its settings."""
@@ -340,11 +345,10 @@ async def test_a_fork_sees_only_the_items_of_its_own_branch(tmp_path):
         other = given.model_copy(update={"epsilon": 1.0, "seed": 7})
         await follow(graph, None, at_one.config, other)
         forked = await graph.aget_state(CONFIG)
-        first = at_one.values["experience_ids"]
-        assert list(forked.values["experience_ids"][: len(first)]) == list(first)
-        own = set(forked.values["experience_ids"]) - set(first)
-        assert own
-        assert not own & (set(whole.values["experience_ids"]) - set(first))
+        first, own, others = (ids_of(state) for state in (at_one, forked, whole))
+        assert own[: len(first)] == others[: len(first)] == first
+        assert set(own) > set(first)
+        assert set(own) & set(others) == set(first)
         roles = [r.role for r in at.requests[before:] if r.agent == "solution"]
         assert roles == ["solution_explore"] * 8
 

@@ -8,6 +8,8 @@ from tmas_graph.agents import experience, guideline, solution, summary, verifica
 from tmas_graph.answers.extract import answer_of
 from tmas_graph.errors import PromptError
 from tmas_graph.memory.experience_bank import Item
+from tmas_graph.memory.ledger import Entry
+from tmas_graph.memory.retrieval import Noted
 from tmas_graph.models.replies import Reply
 from tmas_graph.prompts import Message, Prompt, Prompts, estimate_tokens, score_text, within
 from tmas_graph.state import Kind, Problem, Rollout, Strategy, Verification
@@ -34,7 +36,14 @@ ROLLOUTS = (
     ),
     Rollout(0, 1, "initial", summary="LEFT OUT", outcome="finished"),
 )
-ITEMS = (Item("pitfall", f"ITEM {HOSTILE}"),)
+ITEMS = (
+    Noted(Item("pitfall", f"ITEM {HOSTILE}", f"IF {HOSTILE}"), Entry("a", 0, supported=(1, 2)), 1),
+    Noted(
+        Item("conclusion", f"WRONG {HOSTILE}"),
+        Entry("b", 0, contradicted=(1,), reason=f"WHY {HOSTILE}"),
+        4,
+    ),
+)
 STRATEGIES = (Strategy(f"NAME {HOSTILE}", f"ESSENCE {HOSTILE}"), Strategy("BARE", ""))
 CHECKS = (Verification(f"ANALYSIS {HOSTILE}", 0.5),)
 
@@ -88,7 +97,7 @@ async def test_every_template_takes_its_values_and_what_it_asks_for_is_read_back
     reply = await ask("summary", "Step 1 holds.", summary.summarise, "TEXT " + HOSTILE, CHECKS)
     assert summary.parse(reply) == "Step 1 holds."
     reply = await ask("experience", "- [technique] use \\frac", experience.extract, ROLLOUTS, ITEMS)
-    assert experience.parse(reply) == (Item("technique", "use \\frac"),)
+    assert experience.parse(reply).added == (Item("technique", "use \\frac"),)
     reply = await ask(
         "guideline", "- Induction on n: it fails", guideline.name_strategies, ROLLOUTS, STRATEGIES
     )
@@ -96,10 +105,19 @@ async def test_every_template_takes_its_values_and_what_it_asks_for_is_read_back
 
     assert set(rendered) == NAMES == set(prompts.hashes())
     for name, texts in {
-        "solution_exploit": [f"SOLUTION {HOSTILE}", f"SUMMARY {HOSTILE}", f"ITEM {HOSTILE}"],
+        "solution_exploit": [
+            f"SOLUTION {HOSTILE}",
+            f"SUMMARY {HOSTILE}",
+            f"- [pitfall] ITEM {HOSTILE} (if: IF {HOSTILE}) (supported by 2)\n",
+            f"- [pitfall] It is not true that WRONG {HOSTILE}: WHY {HOSTILE}\n",
+        ],
         "solution_explore": [f"- NAME {HOSTILE}: ESSENCE {HOSTILE}\n", "- BARE\n"],
         "summary": [f"TEXT {HOSTILE}", f"ANALYSIS {HOSTILE}"],
-        "experience": [f"SOLUTION {HOSTILE}", f"- [pitfall] ITEM {HOSTILE}"],
+        "experience": [
+            f"SOLUTION {HOSTILE}",
+            f"- E1 [pitfall] ITEM {HOSTILE} (if: IF {HOSTILE}) (supported by 2)\n",
+            f"- E4 [conclusion] WRONG {HOSTILE} (refuted: WHY {HOSTILE})\n",
+        ],
         "guideline": [f"SUMMARY {HOSTILE}", f"- NAME {HOSTILE}: ESSENCE {HOSTILE}\n"],
     }.items():
         assert [text for text in texts if text not in rendered[name]] == []
@@ -111,13 +129,18 @@ def test_what_the_templates_ask_for_is_what_the_parsers_read() -> None:
     text = Prompts().render("verification", solution="S", **common)[1]["content"]
     boxes = re.findall(r"\\boxed\{[^}]*\}", text)
     assert [verification.score_of(box) for box in boxes] == [1.0, 0.5, 0.0]
+    text = Prompts().render("experience", experience=ITEMS, **common)[1]["content"]
+    task = text[text.index("# Your task") :].replace("ID", "E1")
+    read = experience.parse(Reply("\n".join(re.findall(r"^- .*$", task, re.M))), ITEMS)
+    assert [item.kind for item in read.added] == ["conclusion", "technique", "pitfall"]
+    assert read.supported == ("a",)
+    assert read.refuted == {"a": "the reason, in a few words"}
+    assert [item.kind for item in read.corrected.values()] == ["conclusion"]
+    [form] = re.findall(r"\(if: .*?\)", task)
+    [item] = experience.parse(Reply(f"- [conclusion] x {form}")).added
+    assert (item.text, item.conditions) == ("x", "n is odd")
     text = Prompts().render("experience", experience=(), **common)[1]["content"]
-    lines = re.findall(r"^- \[.*$", text, re.M)
-    assert [i.kind for i in experience.parse(Reply("\n".join(lines)))] == [
-        "conclusion",
-        "technique",
-        "pitfall",
-    ]
+    assert not re.search(r"support|refute|\bID\b", text)
     text = Prompts().render("guideline", strategies=(), **common)[1]["content"]
     [form] = re.findall(r"^- NAME: .*$", text, re.M)
     named = form.replace("NAME", "Induction")
@@ -230,7 +253,7 @@ async def test_the_small_set_shows_worked_examples_that_the_parsers_read() -> No
         (solution.explore, (STRATEGIES,), {}, lambda reply: answer_of(reply.text)),
         (verification.verify, ("TEXT",), {"passes": 1}, lambda r: verification.parse(r).score),
         (summary.summarise, ("TEXT", CHECKS), {}, summary.parse),
-        (experience.extract, (ROLLOUTS, ITEMS), {}, experience.parse),
+        (experience.extract, (ROLLOUTS, ITEMS), {}, lambda r: experience.parse(r).added),
         (guideline.name_strategies, (ROLLOUTS, STRATEGIES), {}, lambda r: guideline.parse(r, 0)),
     ]
     for call, values, named, read in calls:

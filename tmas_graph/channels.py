@@ -6,6 +6,7 @@ from typing_extensions import TypedDict
 
 from tmas_graph import progress, spending
 from tmas_graph.answers.select import Classes
+from tmas_graph.memory import ledger
 from tmas_graph.progress import Row
 from tmas_graph.state import Input, Mode, Result, Rollout, Stop, Strategy, latest
 from tmas_graph.usage import Usage
@@ -27,8 +28,8 @@ class State(Input, total=False):
     """Every candidate so far without its texts: the fields of an Attempt, in order."""
     classes: Classes
     """Which of them gave equal answers; for each of `history` the place of the first equal one."""
-    experience_ids: tuple[str, ...]
-    """E: the ledger; which items of the store exist for this run."""
+    experience: tuple[ledger.Row, ...]
+    """E: the ledger; for each item of the store that exists for this run an Entry's fields."""
     strategies: tuple[Strategy, ...]
     """G: the guideline bank."""
     bank_usage: Annotated[dict[str, Usage], progress.by_bank]
@@ -51,7 +52,7 @@ class Update(TypedDict, total=False):
     rollouts: int
     history: tuple[Row, ...]
     classes: Classes
-    experience_ids: tuple[str, ...]
+    experience: tuple[ledger.Row, ...]
     strategies: tuple[Strategy, ...]
     bank_usage: dict[str, Usage]
     spend: tuple[spending.Row, ...]

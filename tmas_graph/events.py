@@ -1,7 +1,10 @@
 """What a run tells of itself while it goes: plain values, for views and servers."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from tmas_graph.memory.experience_bank import Item
+from tmas_graph.memory.ledger import Changes
 from tmas_graph.state import Rollout
 
 
@@ -21,4 +24,17 @@ def of_candidate(kind: str, candidate: Rollout) -> dict[str, Any]:
         "calls": spent.calls,
         "tokens": spent.tokens,
         "cost": spent.cost,
+    }
+
+
+def of_changes(iteration: int, fresh: Iterable[Item], changes: Changes) -> dict[str, Any]:
+    """What became of the experience bank: the `fresh` items, and how many others were judged."""
+    return {
+        "event": "experience",
+        "iteration": iteration,
+        "added": [item.text for item in fresh],
+        "supported": len(changes.supported),
+        "refuted": len(changes.refuted),
+        "corrected": len(changes.corrected),
+        "unknown": changes.unknown,
     }

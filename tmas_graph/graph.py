@@ -22,9 +22,11 @@ from tmas_graph.agents import experience, guideline
 from tmas_graph.agents.solution import shown
 from tmas_graph.channels import State, Update
 from tmas_graph.errors import AllCandidatesFailed, RequestRefused
-from tmas_graph.events import of_candidate
-from tmas_graph.memory.experience_bank import new_items, open_bank
+from tmas_graph.events import of_candidate, of_changes
+from tmas_graph.memory.experience_bank import open_bank
 from tmas_graph.memory.guideline_bank import listed, merged
+from tmas_graph.memory.ledger import applied, ledger_of, rows_of, united
+from tmas_graph.memory.retrieval import fitted, retrieve
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import BUDGET, checkpointed
@@ -36,7 +38,7 @@ from tmas_graph.settings import Role, Settings
 from tmas_graph.state import Input, Output, Unstored, as_problem
 from tmas_graph.usage import Usage
 
-GRAPH_VERSION = 2
+GRAPH_VERSION = 3
 """Changes when threads of older versions can't be resumed: nodes or state were renamed."""
 
 
@@ -69,23 +71,26 @@ def epsilon_branch(state: State) -> list[Send]:
 
 
 async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
-    """Add what the next attempts can reuse to the experience bank."""
-    settings, ids = settings_of(runtime), tuple(state.get("experience_ids", ()))
+    """Note what the next attempts can reuse, and what speaks for or against what is noted."""
+    settings, ledger = settings_of(runtime), ledger_of(state.get("experience", ()))
     rollouts = shown(progress.current(state), settings.rollouts_tokens)
     if progress.is_halted(state) or not rollouts:
         return {"bank_usage": {"experience": Usage()}}
     bank, problem, t = open_bank(settings.memory_folder), state["problem"], state["iteration"]
     model, prompts = _model("experience", state, settings), Prompts.of(settings)
-    known = await bank.retrieve(problem.question, ids, settings.experience_tokens)
+    nearest = await retrieve(bank, problem.question, ledger)
+    known = fitted(nearest, settings.experience_tokens)
     try:
         reply = await experience.extract(model, prompts, problem, rollouts, known)
     except RequestRefused as error:
         return _skipped(runtime, "experience", error)
-    items = new_items(experience.parse(reply), await bank.read(ids))
-    await bank.write(items, problem=problem.id, iteration=t)
-    fresh = tuple(item.id for item in items if item.id not in ids)
-    runtime.stream_writer({"event": "experience", "iteration": t, "added": [i.text for i in items]})
-    return {"experience_ids": ids + fresh, "bank_usage": {"experience": reply.usage}}
+    held = [one.item for one in nearest]
+    changes = await asyncio.to_thread(united, experience.parse(reply, known), held)
+    fresh = [item for item in changes.items if item not in held]
+    await bank.write(fresh, problem=problem.id, iteration=t)
+    runtime.stream_writer(of_changes(t, fresh, changes))
+    rows = rows_of(applied(ledger, changes, t))
+    return {"experience": rows, "bank_usage": {"experience": reply.usage}}
 
 
 async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:

@@ -19,8 +19,10 @@ from typing_extensions import TypedDict
 from tmas_graph.agents import solution, summary, verification
 from tmas_graph.errors import BudgetSpent, CallError
 from tmas_graph.events import of_candidate
-from tmas_graph.memory.experience_bank import Item, open_bank
+from tmas_graph.memory.experience_bank import open_bank
 from tmas_graph.memory.guideline_bank import listed
+from tmas_graph.memory.ledger import ledger_of
+from tmas_graph.memory.retrieval import Noted, fitted, offered, retrieve
 from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import checkpointed
 from tmas_graph.models.replies import Model, Reply, total
@@ -194,7 +196,7 @@ def memory_of(values: Any) -> Memory:
     iteration = values.get("iteration", 0)
     rollouts = tuple(r for r in values.get("rollouts", ()) if r.iteration < iteration)
     return Memory(
-        rollouts, tuple(values.get("experience_ids", ())), tuple(values.get("strategies", ()))
+        rollouts, tuple(values.get("experience", ())), tuple(values.get("strategies", ()))
     )
 
 
@@ -210,10 +212,11 @@ async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> R
     return _update(runtime, solution.written(candidate, reply, state["problem"]))
 
 
-async def _retrieved(problem: Problem, memory: Memory, settings: Settings) -> list[Item]:
+async def _retrieved(problem: Problem, memory: Memory, settings: Settings) -> list[Noted]:
     query = "\n".join([problem.question, *(r.summary for r in memory.rollouts)])
     bank = open_bank(settings.memory_folder)
-    return await bank.retrieve(query, memory.experience_ids, settings.experience_tokens)
+    items = offered(await retrieve(bank, query, ledger_of(memory.experience)))
+    return fitted(items, settings.experience_tokens)
 
 
 def _candidate(state: RolloutState) -> Rollout:

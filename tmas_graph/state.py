@@ -7,7 +7,7 @@ by the checkpoint, and a replay would differ.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from typing_extensions import TypedDict
 
@@ -165,7 +165,8 @@ class Memory:
     """What candidates of the next iteration may be shown."""
 
     rollouts: tuple[Rollout, ...] = ()
-    experience_ids: tuple[str, ...] = ()
+    experience: tuple[Sequence[Any], ...] = ()
+    """Rows of the ledger."""
     strategies: tuple[Strategy, ...] = ()
 
 

@@ -4,6 +4,8 @@ import pytest
 
 from tmas_graph.agents.fitting import Shown, prompt
 from tmas_graph.memory.experience_bank import Item
+from tmas_graph.memory.ledger import Entry
+from tmas_graph.memory.retrieval import Noted
 from tmas_graph.prompts import Prompt, Prompts, estimate_tokens
 from tmas_graph.state import Problem, Rollout, Strategy, Verification
 
@@ -21,7 +23,9 @@ ROLLOUTS = tuple(
     for index, score in enumerate([1.0, 0.5, 0.0])
 )
 CHECKS = tuple(Verification(f"analysis-{i} " * 50, score) for i, score in enumerate([1.0, 0.0]))
-ITEMS = tuple(Item("technique", f"item-{i} " * 20) for i in range(3))
+ITEMS = tuple(
+    Noted(Item("technique", f"item-{i} " * 20), Entry(str(i), 0), i + 1) for i in range(3)
+)
 STRATEGIES = tuple(Strategy(f"Name {i}", f"essence-{i} " * 20) for i in range(3))
 EXPLOIT = Shown(rollouts=ROLLOUTS, experience=ITEMS)
 

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from cli.conftest import Tmas
+from endpoints.protocol import Request, ScriptedReply
+from endpoints.reasoner import Reasoner
 from endpoints.scripted import ScriptedServer
 
 
@@ -53,6 +55,52 @@ def test_a_thread_is_shown_with_its_candidates_banks_and_result(
         f"answer: {told['answer']}",
         story["experience"][0]["text"],
         story["strategies"][0]["name"],
+    ):
+        assert text in out
+
+
+def judging(request: Request, choice: int) -> ScriptedReply | str:
+    """The Experience agent notes two items, then says what is wrong with them."""
+    if request.agent != "experience":
+        return Reasoner().short()(request, choice)
+    if "- E1 [conclusion]" in request.text:
+        return "- refute E1: $1 \\neq 2$\n- correct E2: [technique] [b]halve[/b] (if: n is even)"
+    return "- [conclusion] a\n- [technique] halve"
+
+
+def test_items_are_shown_with_what_became_of_them_and_where_they_are_from(
+    tmas: Tmas, scripted: ScriptedServer
+) -> None:
+    scripted.change(script=judging)
+    told = json.loads(tmas("solve", "What is 6·7?", "-T", "2", "--json").out)
+    story = json.loads(tmas("show", told["thread"], "--json").out)
+    first, second, third = story["experience"]
+    scores = [a["score"] for a in story["attempts"]]
+    assert first == {
+        "name": "E1",
+        "kind": "conclusion",
+        "text": "a",
+        "conditions": "",
+        "status": "refuted",
+        "support": 0,
+        "contradictions": 1,
+        "iteration": 0,
+        "rollouts": [{"index": 0, "score": scores[0]}, {"index": 1, "score": scores[1]}],
+        "supported": [],
+        "contradicted": [1],
+        "reason": "$1 \\neq 2$",
+        "corrected_by": "",
+    }
+    assert (second["reason"], second["corrected_by"]) == ("corrected", "E3")
+    assert (third["text"], third["conditions"]) == ("[b]halve[/b]", "n is even")
+    assert [r["score"] for r in third["rollouts"]] == scores[2:]
+    out = tmas("show", told["thread"]).out
+    for text in (
+        "E1 conclusion a",
+        "refuted · 1 contradiction · $1 \\neq 2$ · from iteration 0 (mean scores ",
+        "refuted · 1 contradiction · corrected by E3 · from iteration 0",
+        "E3 technique [b]halve[/b] (if: n is even)",
+        "open · from iteration 1",
     ):
         assert text in out
 

@@ -66,7 +66,7 @@ def test_it_is_interrupted_goes_on_and_remembers(tmp_path):
     assert len(tried) == 4
     assert any(a.answer is not None for a in tried)
     assert any(a.score is not None for a in tried)
-    assert values["experience_ids"] or values["strategies"]
+    assert values["experience"] or values["strategies"]
 
     told = subprocess.run(
         [sys.executable, "-m", "tmas_graph", "show", thread, *home],

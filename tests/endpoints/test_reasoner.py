@@ -71,7 +71,7 @@ def test_the_parsers_read_every_reply() -> None:
     assert answer_of(play("solution_explore").text) in {"42", "41", "7", "13", "84"}
     assert verification.parse(play("verification")).score in {0.0, 0.5, 1.0}
     assert summary.parse(play("summary")).startswith("SUM-")
-    assert len(experience.parse(play("experience"))) == 3
+    assert len(experience.parse(play("experience")).added) == 3
     assert [len(s.iterations) for s in guideline.parse(play("guideline"), 0)] == [1, 1]
 
 

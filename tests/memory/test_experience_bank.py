@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from tmas_graph.errors import StorageError
 from tmas_graph.memory.experience_bank import ExperienceBank, Item, new_items, open_bank
-from tmas_graph.prompts import estimate_tokens
 
 pytestmark = pytest.mark.anyio
 TEXT = "use $\\frac{a}{b}$, \\text{x} \\beta\t\x0c\u2028{{ x }} \x00 'q' \"q\"; --"
@@ -16,7 +15,7 @@ LATEX = Item("technique", TEXT)
 ITEMS = [
     Item("conclusion", "the sum of the first n odd numbers is n^2"),
     Item("pitfall", "dividing by x forgets the case x = 0"),
-    Item("technique", "complete the square in y"),
+    Item("technique", "complete the square in y", "\\(n \\ge 2\\) is even"),
     LATEX,
 ]
 IDS = [item.id for item in ITEMS]
@@ -45,58 +44,50 @@ async def test_a_second_process_reads_what_the_first_wrote(
 
 async def test_a_repeated_write_changes_nothing(bank: ExperienceBank) -> None:
     await bank.write(ITEMS, problem="p", iteration=0)
-    before = await bank.retrieve("odd numbers", IDS, 10_000)
+    before = await bank.nearest("odd numbers", IDS)
     await bank.write([*ITEMS, ITEMS[0]], problem="p", iteration=0)
-    assert await bank.retrieve("odd numbers", IDS, 10_000) == before
+    assert await bank.nearest("odd numbers", IDS) == before
     assert await bank._run(lambda: bank._open().count()) == len(ITEMS)
 
 
 async def test_only_the_ledger_says_what_is_seen(bank: ExperienceBank) -> None:
     await bank.write(ITEMS, problem="p", iteration=0)
     ledger = [ITEMS[1].id, ITEMS[2].id]
-    found = await bank.retrieve(ITEMS[0].text, ledger, 10_000)
-    assert {item.id for item in found} == set(ledger)
-    assert await bank.retrieve(ITEMS[0].text, [], 10_000) == []
+    found = await bank.nearest(ITEMS[0].text, ledger)
+    assert {one.item.id for one in found} == set(ledger)
+    assert await bank.nearest(ITEMS[0].text, []) == []
 
 
 async def test_unknown_and_repeated_ids_do_no_harm(bank: ExperienceBank) -> None:
     assert await bank.read(["unknown"]) == []
-    assert await bank.retrieve("q", ["unknown"], 10_000) == []
+    assert await bank.nearest("q", ["unknown"]) == []
     await bank.write(ITEMS[:1], problem="p", iteration=0)
     ids = ["unknown", IDS[0], IDS[0], "other"]
     assert await bank.read(ids) == ITEMS[:1]
-    assert await bank.retrieve("q", ids, 10_000) == ITEMS[:1]
+    assert [one.item for one in await bank.nearest("q", ids)] == ITEMS[:1]
 
 
 async def test_the_nearest_come_first_whatever_the_order_of_ids(bank: ExperienceBank) -> None:
     await bank.write(ITEMS, problem="p", iteration=0)
     for item in ITEMS[:3]:
-        found = await bank.retrieve(item.text, IDS, 10_000)
-        assert found[0] == item
-        assert sorted(i.id for i in found) == sorted(IDS)
+        found = await bank.nearest(item.text, IDS)
+        assert found[0].item == item
+        assert sorted(one.item.id for one in found) == sorted(IDS)
         shuffled = random.Random(item.id).sample(IDS, len(IDS))
-        assert await bank.retrieve(item.text, shuffled, 10_000) == found
+        assert await bank.nearest(item.text, shuffled) == found
 
 
 async def test_items_equally_near_come_in_the_order_of_their_ids(bank: ExperienceBank) -> None:
     twins = [Item("conclusion", "same words"), Item("pitfall", "same words")]
     await bank.write(twins, problem="p", iteration=0)
     ids = [twin.id for twin in twins]
-    found = await bank.retrieve("same words", ids, 10_000)
-    assert [item.id for item in found] == sorted(ids)
-
-
-async def test_what_is_retrieved_keeps_to_the_budget(bank: ExperienceBank) -> None:
-    await bank.write(ITEMS, problem="p", iteration=0)
-    everything = await bank.retrieve(ITEMS[0].text, IDS, 10_000)
-    two = sum(estimate_tokens(item.text) for item in everything[:2])
-    assert await bank.retrieve(ITEMS[0].text, IDS, two) == everything[:2]
-    assert await bank.retrieve(ITEMS[0].text, IDS, two - 1) == everything[:1]
+    found = await bank.nearest("same words", ids)
+    assert [one.item.id for one in found] == sorted(ids)
 
 
 async def test_an_empty_question_still_finds_items(bank: ExperienceBank) -> None:
     await bank.write(ITEMS, problem="p", iteration=0)
-    assert len(await bank.retrieve("", IDS, 10_000)) == len(ITEMS)
+    assert len(await bank.nearest("", IDS)) == len(ITEMS)
 
 
 async def test_nothing_is_downloaded(bank: ExperienceBank, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +98,7 @@ async def test_nothing_is_downloaded(bank: ExperienceBank, monkeypatch: pytest.M
 
     monkeypatch.setattr(embedding_functions.DefaultEmbeddingFunction, "__call__", forbidden)
     await bank.write(ITEMS, problem="p", iteration=0)
-    await bank.retrieve("q", IDS, 10_000)
+    await bank.nearest("q", IDS)
 
 
 @pytest.mark.parametrize("place", ["a file", "below a file", "no database", "/proc"])
@@ -137,6 +128,12 @@ def test_one_bank_per_folder(tmp_path: Path) -> None:
 def test_the_kind_is_part_of_an_items_identity() -> None:
     assert Item("conclusion", "x").id != Item("pitfall", "x").id
     assert Item("conclusion", "x").id == "7bc4ccbf21e4b560"
+
+
+def test_the_conditions_are_part_of_an_items_identity() -> None:
+    bare, odd, even = (Item("conclusion", "x", given) for given in ("", "n odd", "n even"))
+    assert len({bare.id, odd.id, even.id}) == 3
+    assert new_items([bare, odd, even, odd], []) == [bare, odd, even]
 
 
 def test_only_what_is_new_stays() -> None:

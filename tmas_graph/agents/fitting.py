@@ -8,7 +8,7 @@ problem, the summaries, the scores and the strategies' names stay.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tmas_graph.memory.experience_bank import Item
+from tmas_graph.memory.retrieval import Noted, words
 from tmas_graph.prompts import Message, Prompt, Prompts, estimate_tokens
 from tmas_graph.state import Problem, Rollout, Strategy, Verification
 
@@ -19,7 +19,7 @@ class Shown:
 
     rollouts: tuple[Rollout, ...] = ()
     verifications: tuple[Verification, ...] = ()
-    experience: tuple[Item, ...] = ()
+    experience: tuple[Noted, ...] = ()
     strategies: tuple[Strategy, ...] = ()
 
 
@@ -90,7 +90,7 @@ def _steps(shown: Shown) -> Iterator[_Step]:
     while shown.experience:
         *kept, last = shown.experience
         shown = replace(shown, experience=tuple(kept))
-        yield _Step("experience", shown, estimate_tokens(last.text))
+        yield _Step("experience", shown, estimate_tokens(words(last)))
     for index in reversed(range(len(shown.strategies))):
         if essence := shown.strategies[index].essence:
             strategies = list(shown.strategies)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tmas_graph.agents.fitting import Shown, prompt
 from tmas_graph.answers.extract import answer_of
-from tmas_graph.memory.experience_bank import Item
+from tmas_graph.memory.retrieval import Noted
 from tmas_graph.models.replies import Model, Reply
 from tmas_graph.prompts import Prompts, estimate_tokens
 from tmas_graph.state import Problem, Rollout, Strategy
@@ -21,7 +21,7 @@ async def exploit(
     prompts: Prompts,
     problem: Problem,
     rollouts: Sequence[Rollout],
-    experience: Sequence[Item],
+    experience: Sequence[Noted],
 ) -> Reply:
     """Write a candidate that repairs the last rollouts and reuses experience."""
     shown = Shown(rollouts=tuple(rollouts), experience=tuple(experience))

@@ -1,14 +1,19 @@
 """`tmas show`: what happened in a thread, and what is in its memory."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tmas_graph.cli.options import Home, Json, home_of
 from tmas_graph.usage import Usage
+
+if TYPE_CHECKING:
+    from tmas_graph.memory.retrieval import Noted
+    from tmas_graph.state import Attempt
 
 
 def show(
@@ -56,6 +61,8 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
     from tmas_graph.cli.threads import status_of
     from tmas_graph.graph import GRAPH_VERSION
     from tmas_graph.memory.experience_bank import open_bank
+    from tmas_graph.memory.ledger import ledger_of
+    from tmas_graph.memory.retrieval import noted
     from tmas_graph.models.call_rows import as_unicode
     from tmas_graph.progress import attempt_of, attempts, current
     from tmas_graph.spending import account
@@ -66,8 +73,11 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         values = await store.values(record.id)
         status = status_of(record, store)
     bank = open_bank(record.settings.memory_folder)
+    ledger = ledger_of(values.get("experience", ()))
+    items = await bank.read([entry.id for entry in ledger])
+    experience = noted(ledger, {item.id: item for item in items})
     begun = map(attempt_of, current(values)) if values else ()
-    items = await bank.read(tuple(values.get("experience_ids", ())))
+    tried = (*attempts(values), *begun)
     return {
         "thread": record.id,
         "status": status,
@@ -75,13 +85,39 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         "problem": asdict(record.problem),
         "settings": record.settings.model_dump(mode="json"),
         "models": dict(record.models),
-        "attempts": [asdict(a) for a in (*attempts(values), *begun)],
+        "attempts": [asdict(a) for a in tried],
         "rollouts": [asdict(r) for r in values.get("rollouts", ())],
-        "experience": [asdict(item) for item in items],
+        "experience": _history(experience, tried),
         "strategies": [asdict(s) for s in values.get("strategies", ())],
         "spend": [asdict(s) for s in account(values)] if record.version == GRAPH_VERSION else [],
         "result": asdict(values["result"]) if values.get("result") else None,
     }
+
+
+def _history(experience: "list[Noted]", attempts: "Iterable[Attempt]") -> list[dict[str, Any]]:
+    """Each item with its history; it comes from all rollouts of its iteration."""
+    names = {one.entry.id: one.name for one in experience}
+    finished = [a for a in attempts if a.outcome == "finished"]
+    return [
+        {
+            "name": one.name,
+            **asdict(one.item),
+            "status": one.status,
+            "support": one.support,
+            "contradictions": one.entry.contradictions,
+            "iteration": one.entry.iteration,
+            "rollouts": [
+                {"index": a.index, "score": a.score}
+                for a in finished
+                if a.iteration == one.entry.iteration
+            ],
+            "supported": list(one.entry.supported),
+            "contradicted": list(one.entry.contradicted),
+            "reason": one.reason,
+            "corrected_by": names.get(one.entry.corrected_by, ""),
+        }
+        for one in experience
+    ]
 
 
 def _print(story: dict[str, Any]) -> None:
@@ -101,8 +137,10 @@ def _print(story: dict[str, Any]) -> None:
     console.print(_attempts(story["attempts"]))
     if story["spend"]:
         console.print(_spend(story["spend"]))
-    _print_bank(console, "Experience bank", [(i["kind"], i["text"]) for i in story["experience"]])
-    _print_bank(console, "Guideline bank", [(s["name"], s["essence"]) for s in story["strategies"]])
+    items = [(f"{i['name']} {i['kind']}", _said(i), _standing(i)) for i in story["experience"]]
+    _print_bank(console, "Experience bank", items)
+    strategies = [(s["name"], s["essence"], "") for s in story["strategies"]]
+    _print_bank(console, "Guideline bank", strategies)
     if result := story["result"]:
         if result["solution"]:
             console.print(Panel(Text(result["solution"]), title="solution", title_align="left"))
@@ -148,9 +186,33 @@ def _spend(rows: list[dict[str, Any]]) -> Any:
     return table
 
 
-def _print_bank(console: Any, title: str, entries: list[tuple[str, str]]) -> None:
+def _said(item: dict[str, Any]) -> str:
+    conditions = f" (if: {item['conditions']})" if item["conditions"] else ""
+    return f"{item['text']}{conditions}"
+
+
+def _standing(item: dict[str, Any]) -> str:
+    """How an item stands, and where it is from, in words."""
+    from tmas_graph.cli.report import counted
+
+    parts = [item["status"]]
+    if item["support"]:
+        parts.append(counted(item["support"], "support"))
+    if item["contradictions"]:
+        parts.append(counted(item["contradictions"], "contradiction"))
+    if item["status"] == "refuted" and item["reason"]:
+        by = f" by {item['corrected_by']}" if item["corrected_by"] else ""
+        parts.append(item["reason"] + by)
+    scores = ["–" if r["score"] is None else f"{r['score']:.2f}" for r in item["rollouts"]]
+    source = f" (mean scores {', '.join(scores)})" if scores else ""
+    return " · ".join([*parts, f"from iteration {item['iteration']}{source}"])
+
+
+def _print_bank(console: Any, title: str, entries: list[tuple[str, str, str]]) -> None:
     from rich.text import Text
 
     console.print(Text(f"{title}: {len(entries) or 'empty'}", style="bold"))
-    for label, text in entries:
+    for label, text, more in entries:
         console.print(Text.assemble("  ", (label, "cyan"), " ", text))
+        if more:
+            console.print(Text(f"     {more}", style="dim"))

@@ -1,8 +1,8 @@
 """The experience bank: items in a Chroma collection, found by similarity.
 
-Which items exist is said by the ledger of ids in the graph's state, never by the store: a fork, a
+Which items exist is said by the ledger in the graph's state, never by the store: a fork, a
 replay or another run on the same store never sees items that are not its own. Chroma holds what
-never changes (text, vector, where it came from) under ids that are hashes of the content.
+never changes (kind, text, conditions, vector) under ids that are hashes of the content.
 """
 
 import asyncio
@@ -16,7 +16,6 @@ from typing import Any, Literal, TypeVar, cast
 from tmas_graph.errors import StorageError
 from tmas_graph.memory.embeddings import embed
 from tmas_graph.memory.similarity import same_statement
-from tmas_graph.prompts import within
 from tmas_graph.state import digest
 
 ItemKind = Literal["conclusion", "technique", "pitfall"]
@@ -30,11 +29,23 @@ class Item:
 
     kind: ItemKind
     text: str
+    conditions: str = ""
+    """When it holds, if not always."""
 
     @property
     def id(self) -> str:
         """Hash of the content: the same item is stored once, however often it is written."""
-        return digest(self.kind, self.text)[:16]
+        conditions = (self.conditions,) if self.conditions else ()
+        return digest(self.kind, self.text, *conditions)[:16]
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """An item that was found."""
+
+    item: Item
+    distance: float
+    """Cosine distance from what was asked for, in [0, 2]."""
 
 
 class ExperienceBank:
@@ -71,13 +82,12 @@ class ExperienceBank:
         found = await self._run(lambda: self._read(distinct)) if ids else {}
         return [found[i] for i in distinct if i in found]
 
-    async def retrieve(self, query: str, ids: Sequence[str], tokens: int) -> list[Item]:
-        """The items of `ids` nearest to `query`, nearest first, within about `tokens`."""
+    async def nearest(self, query: str, ids: Sequence[str]) -> list[Near]:
+        """The stored items of `ids`, those nearest to `query` first."""
         if not ids:
             return []
         distinct = list(dict.fromkeys(ids))
-        nearest = await self._run(lambda: self._nearest(query, distinct))
-        return nearest[: within((item.text for item in nearest), tokens)]
+        return await self._run(lambda: self._nearest(query, distinct))
 
     async def _run(self, work: Callable[[], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._worker, self._guarded, work)
@@ -100,7 +110,13 @@ class ExperienceBank:
             documents=[item.text for item in distinct],
             embeddings=embed([item.text for item in distinct]),
             metadatas=[
-                {"kind": item.kind, "problem": problem, "iteration": iteration} for item in distinct
+                {
+                    "kind": item.kind,
+                    "conditions": item.conditions,
+                    "problem": problem,
+                    "iteration": iteration,
+                }
+                for item in distinct
             ],
         )
 
@@ -108,7 +124,7 @@ class ExperienceBank:
         found = self._open().get(ids=list(ids), include=["documents", "metadatas"])
         return dict(zip(found["ids"], _items(found["documents"], found["metadatas"]), strict=True))
 
-    def _nearest(self, query: str, ids: Sequence[str]) -> list[Item]:
+    def _nearest(self, query: str, ids: Sequence[str]) -> list[Near]:
         # A query for an id that isn't there fails, so ask first which ones are.
         known = self._open().get(ids=list(ids), include=[])["ids"]
         vectors = embed([query])
@@ -121,8 +137,8 @@ class ExperienceBank:
             include=["documents", "metadatas", "distances"],
         )
         items = _items(found["documents"][0], found["metadatas"][0])
-        near = sorted(zip(found["distances"][0], found["ids"][0], items, strict=True), key=_order)
-        return [item for _, _, item in near]
+        near = map(Near, items, found["distances"][0])
+        return sorted(near, key=lambda one: (round(one.distance, 6), one.item.id))
 
     def _open(self) -> Any:
         if self._collection is None:
@@ -141,19 +157,23 @@ def new_items(items: Iterable[Item], known: Iterable[Item]) -> list[Item]:
     seen = list(known)
     fresh = []
     for item in items:
-        if not any(old.kind == item.kind and same_statement(old.text, item.text) for old in seen):
+        if not any(_same(old, item) for old in seen):
             seen.append(item)
             fresh.append(item)
     return fresh
 
 
-def _order(found: tuple[float, str, Item]) -> tuple[float, str]:
-    return round(found[0], 6), found[1]
+def _same(one: Item, other: Item) -> bool:
+    return (
+        one.kind == other.kind
+        and same_statement(one.text, other.text)
+        and same_statement(one.conditions, other.conditions)
+    )
 
 
 def _items(documents: Sequence[str], metadatas: Sequence[Any]) -> list[Item]:
     return [
-        Item(cast(ItemKind, metadata["kind"]), text)
+        Item(cast(ItemKind, metadata["kind"]), text, metadata.get("conditions", ""))
         for text, metadata in zip(documents, metadatas, strict=True)
     ]
 
