@@ -106,6 +106,14 @@ def test_an_unknown_thread(tmas: Tmas, scripted: ScriptedServer, command: str) -
     assert "`tmas threads` lists them." in said
 
 
+@pytest.mark.parametrize("command", ["show", "resume", "show --calls", "show --call=x"])
+def test_a_thread_whose_name_is_no_text(
+    tmas: Tmas, scripted: ScriptedServer, command: str
+) -> None:
+    said = tmas.mistake(*command.split(), "nothing\udcff")
+    assert "there is no 'nothing\\\\udcff'" in said
+
+
 @pytest.mark.parametrize("command", ["solve What?", "threads", "show x", "resume x"])
 @pytest.mark.parametrize("home", ["file", "file/below", "/proc/tmas", "broken"])
 def test_a_state_folder_that_cant_be_used(

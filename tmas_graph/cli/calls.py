@@ -90,7 +90,7 @@ def show_call(home: Path, thread: str, prefix: str, *, as_json: bool) -> None:
 @asynccontextmanager
 async def _calls(home: Path, thread: str) -> AsyncIterator[SqliteCalls]:
     async with open_threads(home) as store:
-        record = await store.get(as_unicode(thread))
+        record = await store.get(thread)
         yield store.calls(record.id)
 
 

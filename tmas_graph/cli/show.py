@@ -56,13 +56,12 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
     from tmas_graph.cli.threads import status_of
     from tmas_graph.graph import GRAPH_VERSION
     from tmas_graph.memory.experience_bank import open_bank
-    from tmas_graph.models.call_rows import as_unicode
     from tmas_graph.progress import attempt_of, attempts, current
     from tmas_graph.spending import account
     from tmas_graph.threads import open_threads
 
     async with open_threads(folder) as store:
-        record = await store.get(as_unicode(name))
+        record = await store.get(name)
         values = await store.values(record.id)
         status = status_of(record, store)
     bank = open_bank(record.settings.memory_folder)
