@@ -107,9 +107,7 @@ def test_an_unknown_thread(tmas: Tmas, scripted: ScriptedServer, command: str) -
 
 
 @pytest.mark.parametrize("command", ["show", "resume", "show --calls", "show --call=x"])
-def test_a_thread_whose_name_is_no_text(
-    tmas: Tmas, scripted: ScriptedServer, command: str
-) -> None:
+def test_a_thread_whose_name_is_no_text(tmas: Tmas, scripted: ScriptedServer, command: str) -> None:
     said = tmas.mistake(*command.split(), "nothing\udcff")
     assert "there is no 'nothing\\\\udcff'" in said
 

@@ -47,13 +47,15 @@ def main() -> None:
         try:
             app()
         finally:
-            sys.stdout.flush()  # what fails at the interpreter's end has no handler any more
+            if sys.stdout is not None:  # a shell may have closed it
+                sys.stdout.flush()  # what fails at the interpreter's end can't be handled
     except TmasError as error:
         complain(str(error))
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
+        _drop_output()
         sys.exit(1)  # the reader of a pipe went away
     except OSError as error:
         if error.errno not in _UNWRITABLE or error.filename is not None:
