@@ -71,6 +71,17 @@ def test_a_wrong_variable_or_file(tmas: Tmas, monkeypatch: pytest.MonkeyPatch, p
     assert "tmas.toml: is no valid TOML" in tmas.mistake("settings")
 
 
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_a_variable_that_is_nested_too_deep(
+    tmas: Tmas, monkeypatch: pytest.MonkeyPatch, opening: str
+) -> None:
+    monkeypatch.setenv("TMAS_EXTRA_BODY", opening * 30_000)
+    said = tmas.mistake("settings")
+    assert said.startswith("TMAS_EXTRA_BODY: ")
+    assert said.endswith("is nested too deep. Give an object with few levels.")
+    assert len(said) < 200
+
+
 def test_an_endpoint_that_is_down(tmas: Tmas) -> None:
     with server() as gone:
         pass

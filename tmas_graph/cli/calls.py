@@ -26,6 +26,8 @@ from tmas_graph.usage import Usage
 _OF_CANDIDATES = ("solution", "verification", "summary")
 _WHERE = re.compile(r"^https?://\S+: ")
 """How a cause begins that names its endpoint, for which a table has no room."""
+_LONGEST_TEXT = 200_000
+"""Characters of a text that are laid out for a terminal."""
 _TOKENS: Sequence[tuple[str, str, int]] = (
     ("prompt", "prompt_tokens", 2),
     ("cached", "cached_tokens", 6),
@@ -99,6 +101,11 @@ async def _named(calls: SqliteCalls, thread: str, prefix: str) -> str:
     if len(found) == 1 or prefix in found:
         return prefix if prefix in found else found[0]
     given = as_unicode(prefix)
+    if not prefix:
+        raise ThreadError(
+            f"--call: it is empty. Give the id of a call, or how it begins; "
+            f"`tmas show {thread} --calls` lists them."
+        )
     if not found:
         raise ThreadError(
             f"--call: no call of {thread} has an id that begins with {given!r}. "
@@ -180,7 +187,9 @@ def _print_call(console: Console, call: Call) -> None:
 
 
 def _print_text(console: Console, title: str, text: str, style: str) -> None:
-    name = Text(line(title))
+    name, left = Text(line(title)), len(text) - _LONGEST_TEXT
+    if left > 0:  # a terminal takes minutes to lay out what a faulty server can send
+        text = f"{text[:_LONGEST_TEXT]}\n… {left:,} characters more: --call ID --json prints all."
     console.print(Panel(words(text), title=name, title_align="left", border_style=style))
 
 
