@@ -140,7 +140,11 @@ def _json(name: str, text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        raise SettingsError(f"{name}: {text!r} is no JSON. Give an object.") from None
+        raise SettingsError(f"{name}: {text!r:.200} is no JSON. Give an object.") from None
+    except RecursionError:
+        raise SettingsError(
+            f"{name}: {text!r:.40}… is nested too deep. Give an object with few levels."
+        ) from None
 
 
 def variable(name: str) -> str:

@@ -26,6 +26,7 @@ from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
 from tmas_graph.graph import build_graph
 from tmas_graph.memory.experience_bank import open_bank
 from tmas_graph.models.budget import Budget
+from tmas_graph.models.call_rows import as_unicode
 from tmas_graph.models.checkpointed import BUDGET, LOG
 from tmas_graph.progress import stop_reason
 from tmas_graph.records import Record, made_with
@@ -76,6 +77,7 @@ class ThreadStore:
         Raises:
             ThreadError: there is none.
         """
+        name = as_unicode(name)  # a shell hands over bytes that SQLite doesn't take
         rows = await self._rows("SELECT * FROM tmas_threads WHERE id = ?", name)
         if rows:
             return _record(rows[0])

@@ -71,6 +71,17 @@ def test_a_wrong_variable_or_file(tmas: Tmas, monkeypatch: pytest.MonkeyPatch, p
     assert "tmas.toml: is no valid TOML" in tmas.mistake("settings")
 
 
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_a_variable_that_is_nested_too_deep(
+    tmas: Tmas, monkeypatch: pytest.MonkeyPatch, opening: str
+) -> None:
+    monkeypatch.setenv("TMAS_EXTRA_BODY", opening * 30_000)
+    said = tmas.mistake("settings")
+    assert said.startswith("TMAS_EXTRA_BODY: ")
+    assert said.endswith("is nested too deep. Give an object with few levels.")
+    assert len(said) < 200
+
+
 def test_an_endpoint_that_is_down(tmas: Tmas) -> None:
     with server() as gone:
         pass
@@ -104,6 +115,12 @@ def test_an_unknown_thread(tmas: Tmas, scripted: ScriptedServer, command: str) -
     said = tmas.mistake(command, "nothing")
     assert "threads: there is no 'nothing'" in said
     assert "`tmas threads` lists them." in said
+
+
+@pytest.mark.parametrize("command", ["show", "resume", "show --calls", "show --call=x"])
+def test_a_thread_whose_name_is_no_text(tmas: Tmas, scripted: ScriptedServer, command: str) -> None:
+    said = tmas.mistake(*command.split(), "nothing\udcff")
+    assert "there is no 'nothing\\\\udcff'" in said
 
 
 @pytest.mark.parametrize("command", ["solve What?", "threads", "show x", "resume x"])

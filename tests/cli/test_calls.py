@@ -176,6 +176,19 @@ def test_texts_cant_steer_the_terminal(tmas: Tmas, place: Path) -> None:
         assert "[bold]b" in out
 
 
+def test_a_text_too_long_for_a_terminal_is_cut_and_says_where_all_of_it_is(
+    tmas: Tmas, place: Path
+) -> None:
+    long = "a" * 200_000
+    thread = thread_of(place, made("01", replies=(Reply(f"{long}bb"), Reply(long))))
+    out = tmas("show", thread, "--call", "01").out
+    assert out.count("a" * 200) >= 2 * 200_000 // 300
+    assert "bb" not in out
+    assert out.count("… 2 characters more: --call ID --json prints all.") == 1
+    whole = json.loads(tmas("show", thread, "--call", "01", "--json").out)
+    assert restored(whole).replies[0].text == f"{long}bb"
+
+
 def test_a_thread_without_calls_says_so(tmas: Tmas, place: Path) -> None:
     thread = thread_of(place)
     assert tmas("show", thread, "--calls").out == f"No calls in {thread} yet.\n"
@@ -197,7 +210,8 @@ def test_calls_of_a_thread_that_runs_can_be_looked_at(tmas: Tmas, place: Path) -
 
 
 def test_wrong_names_are_the_users_mistake(tmas: Tmas, thread: str) -> None:
-    for given in ("zz", "", "%", "\udcff"):
+    assert "--call: it is empty." in tmas.mistake("show", thread, "--call", "")
+    for given in ("zz", "%", "\udcff"):
         said = tmas.mistake("show", thread, "--call", given)
         assert "begins with" in said
         assert said.endswith(f"`tmas show {thread} --calls` lists them.")

@@ -1,6 +1,7 @@
 """Spans of model calls on their way to a collector."""
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -13,7 +14,7 @@ from cli.conftest import Tmas
 from endpoints.scripted import ScriptedServer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tmas_graph.cli.telemetry import exporters, exporting
+from tmas_graph.cli.telemetry import exporters, exporting, provider_of_environment
 from tmas_graph.errors import MissingExtra, SettingsError
 from tmas_graph.settings import Settings
 
@@ -69,7 +70,8 @@ def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(program: str, **environment: str) -> str:
     """What `program` prints, in a process of its own: its tracer provider is for good."""
-    given = {**os.environ, "PYTHONPATH": str(TESTS), **environment}
+    path = os.pathsep.join(map(str, (TESTS, TESTS.parent)))
+    given = {**os.environ, "PYTHONPATH": path, **environment}
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, env=given, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
@@ -150,6 +152,31 @@ def test_nothing_is_set_up_for_endpoints_without_telemetry(monkeypatch: pytest.M
     monkeypatch.setenv("OTEL_TRACES_EXPORTER", "no_such_thing")
     with exporting(Settings()):
         pass
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("OTEL_BSP_MAX_QUEUE_SIZE", "-1"), ("OTEL_BSP_SCHEDULE_DELAY", "0")],
+)
+def test_a_wrong_value_of_opentelemetrys_is_the_users_mistake(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(SettingsError, match=r"^telemetry: OpenTelemetry's environment is wrong \("):
+        provider_of_environment()
+
+
+def test_a_collector_that_is_silent_holds_nobody_up() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it takes connections, and says nothing
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        program = PROGRAM.replace("(True, False, True)", "(True,)")
+        told = run(
+            f"import sys; sys.stderr = sys.stdout\n{program}",
+            OTEL_EXPORTER_OTLP_ENDPOINT=url,
+            OTEL_EXPORTER_OTLP_TIMEOUT="600",  # longer than the test may take
+        )
+    assert "tmas: telemetry: spans couldn't be sent within 2 s. See whether the collector" in told
+    assert told.endswith("left\n")
 
 
 def test_a_run_that_wants_spans_says_before_it_asks_anything_that_it_cant_send_them(

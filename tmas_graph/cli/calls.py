@@ -15,6 +15,7 @@ from rich.text import Text
 
 from tmas_graph.call_store import SqliteCalls
 from tmas_graph.cli.columns import Column, table
+from tmas_graph.cli.plain import line, plain, words
 from tmas_graph.errors import ThreadError
 from tmas_graph.models.call_rows import CallRow, as_unicode, row_of
 from tmas_graph.models.calls import Call
@@ -25,7 +26,8 @@ from tmas_graph.usage import Usage
 _OF_CANDIDATES = ("solution", "verification", "summary")
 _WHERE = re.compile(r"^https?://\S+: ")
 """How a cause begins that names its endpoint, for which a table has no room."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_LONGEST_TEXT = 200_000
+"""Characters of a text that are laid out for a terminal."""
 _TOKENS: Sequence[tuple[str, str, int]] = (
     ("prompt", "prompt_tokens", 2),
     ("cached", "cached_tokens", 6),
@@ -90,7 +92,7 @@ def show_call(home: Path, thread: str, prefix: str, *, as_json: bool) -> None:
 @asynccontextmanager
 async def _calls(home: Path, thread: str) -> AsyncIterator[SqliteCalls]:
     async with open_threads(home) as store:
-        record = await store.get(as_unicode(thread))
+        record = await store.get(thread)
         yield store.calls(record.id)
 
 
@@ -99,6 +101,11 @@ async def _named(calls: SqliteCalls, thread: str, prefix: str) -> str:
     if len(found) == 1 or prefix in found:
         return prefix if prefix in found else found[0]
     given = as_unicode(prefix)
+    if not prefix:
+        raise ThreadError(
+            f"--call: it is empty. Give the id of a call, or how it begins; "
+            f"`tmas show {thread} --calls` lists them."
+        )
     if not found:
         raise ThreadError(
             f"--call: no call of {thread} has an id that begins with {given!r}. "
@@ -109,7 +116,7 @@ async def _named(calls: SqliteCalls, thread: str, prefix: str) -> str:
 
 def _columns(rows: Sequence[CallRow]) -> list[Column]:
     def of(cell: Callable[[CallRow], Any]) -> list[str]:
-        return [_line(str(cell(row))) for row in rows]
+        return [line(str(cell(row))) for row in rows]
 
     days = {datetime.fromtimestamp(row.began).date() for row in rows}
     form = "%H:%M:%S" if len(days) == 1 else "%m-%d %H:%M:%S"
@@ -157,7 +164,7 @@ def _sums(rows: Sequence[CallRow]) -> list[Column]:
 def _print_call(console: Console, call: Call) -> None:
     row = row_of(call)
     said = f"{row.role} {_place(row)} · {call.purpose} · {_ending(row)}"
-    console.print(Text(_shown(f"call {call.id} · {said}"), style="bold"))
+    console.print(words(f"call {call.id} · {said}", "bold"))
     sampling = {"n": call.n, "seed": call.seed, **call.sampling}
     for name, value in (
         ("model", call.model + (f" (served: {call.served})" if call.served else "")),
@@ -166,7 +173,7 @@ def _print_call(console: Console, call: Call) -> None:
         ("cost", f"{call.usage.cost:.6f}" if call.usage.cost else ""),
     ):
         if value:
-            console.print(Text.assemble((f"{name}: ", "dim"), _shown(value)))
+            console.print(Text.assemble((f"{name}: ", "dim"), plain(value)))
     for message in call.messages:
         _print_text(console, message["role"], message["content"], "blue")
     for number, reply in enumerate(call.replies, start=1):
@@ -180,8 +187,10 @@ def _print_call(console: Console, call: Call) -> None:
 
 
 def _print_text(console: Console, title: str, text: str, style: str) -> None:
-    name = Text(_line(title))
-    console.print(Panel(Text(_shown(text)), title=name, title_align="left", border_style=style))
+    name, left = Text(line(title)), len(text) - _LONGEST_TEXT
+    if left > 0:  # a terminal takes minutes to lay out what a faulty server can send
+        text = f"{text[:_LONGEST_TEXT]}\n… {left:,} characters more: --call ID --json prints all."
+    console.print(Panel(words(text), title=name, title_align="left", border_style=style))
 
 
 def _requests(call: Call) -> list[Column]:
@@ -193,7 +202,7 @@ def _requests(call: Call) -> list[Column]:
         Column("seconds", [f"{s.seconds:.1f}" for s in sendings], 1),
         Column("status", [str(s.status or "–") for s in sendings], 2),
         *_spending([s.usage for s in sendings]),
-        Column("outcome", [_line(s.outcome) for s in sendings], right=False),
+        Column("outcome", [line(s.outcome) for s in sendings], right=False),
     ]
 
 
@@ -219,12 +228,3 @@ def _ending(row: CallRow) -> str:
     if row.cut:
         parts.append("cut " + ", ".join(f"{count} {what}" for what, count in row.cut.items()))
     return " · ".join(parts)
-
-
-def _shown(text: str) -> str:
-    """`text` with nothing in it that would steer a terminal."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
-def _line(text: str) -> str:
-    return _shown(" ".join(text.split()))

@@ -49,7 +49,8 @@ def fitted(columns: Sequence[Column], width: int) -> list[Column]:
 def table(columns: Sequence[Column], width: int) -> "Table":
     """`columns`, as many as fit into `width` letters, as a table."""
     from rich.table import Table
-    from rich.text import Text
+
+    from tmas_graph.cli.plain import words
 
     shown = fitted(columns, width)
     room = max(_LEAST, width - sum(c.width + _GAP for c in shown[:-1]))
@@ -57,7 +58,7 @@ def table(columns: Sequence[Column], width: int) -> "Table":
     for column in shown:
         made.add_column(column.title, justify="right" if column.right else "left", no_wrap=True)
     for cells in zip(*(column.cells for column in shown), strict=True):
-        texts = [Text(cell) for cell in cells]
+        texts = [words(cell) for cell in cells]
         texts[-1].truncate(room, overflow="ellipsis")
         made.add_row(*texts)
     return made

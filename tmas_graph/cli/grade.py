@@ -169,15 +169,16 @@ def _write_rows(graded: Iterator[Timed]) -> None:
 
 def _print_steps(graded: Iterator[Timed]) -> None:
     from rich.console import Console
-    from rich.text import Text
+
+    from tmas_graph.cli.plain import words
 
     console = Console()
     for each in graded:
         for number, step in enumerate(each.verdict.steps, start=1):
-            console.print(Text(f"{number}. {step}"))
-        console.print(Text(f"{each.verdict.outcome}: {each.verdict.cause}", style="bold"))
+            console.print(words(f"{number}. {step}"))
+        console.print(words(f"{each.verdict.outcome}: {each.verdict.cause}", "bold"))
         if each.judgement:
-            console.print(Text(f"judge: {each.judgement.opinion}: {each.judgement.reason}"))
+            console.print(words(f"judge: {each.judgement.opinion}: {each.judgement.reason}"))
 
 
 def _print_by_kind(graded: Iterator[Timed]) -> None:
@@ -185,13 +186,17 @@ def _print_by_kind(graded: Iterator[Timed]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from tmas_graph.cli.plain import words
+
     rows = list(graded)
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("kind", no_wrap=True)
     for heading in _HEADINGS:
         table.add_column(heading, justify="right")
     for kind in sorted({each.case.kind for each in rows}):
-        table.add_row(kind or "-", *_counts([each for each in rows if each.case.kind == kind]))
+        table.add_row(
+            words(kind or "-"), *_counts([each for each in rows if each.case.kind == kind])
+        )
     table.add_section()
     table.add_row("all", *_counts(rows))
     Console().print(table)

@@ -11,6 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from tmas_graph.cli.plain import line, words
 from tmas_graph.cli.report import counted, headline
 from tmas_graph.cli.view import Iteration, Load, View, no_load
 
@@ -38,9 +39,9 @@ class PlainView(View):
 
     def show(self, event: Any) -> None:
         """Print a line for `event`, if it is worth one."""
-        line = self._line(event)
-        if line:
-            self._console.print(Text(line), soft_wrap=True)
+        said = self._line(event)
+        if said:
+            self._console.print(words(said), soft_wrap=True)
 
     def _line(self, event: Any) -> str:
         kind, t = event["event"], event.get("iteration", 0)
@@ -53,7 +54,7 @@ class PlainView(View):
             return f"  {t}.{event['index']} {event['mode']}: {_ending(event)}{self.load()}"
         if kind in ("experience", "guideline"):
             what = "new item" if kind == "experience" else "new strategy"
-            more = f"; not updated: {event['cause']}" if event.get("cause") else ""
+            more = f"; not updated: {line(event['cause'])}" if event.get("cause") else ""
             return f"  {kind} bank: {counted(len(event['added']), what)}{more}"
         if kind == "standing":
             return f"  leading: {_leading(event)} · {self.spent()}"
@@ -96,8 +97,8 @@ class LiveView(View):
         if self.record is None:
             return Text("starting…", style="dim")
         question = " ".join(self.record.problem.question.split())
-        head = Text(question[:400], style="bold", overflow="fold")
-        sub = Text(headline(self.record.settings), style="dim")
+        head = words(question[:400], "bold")
+        sub = words(headline(self.record.settings), "dim")
         foot = Text(f"{self.spent()} · {self._seconds():.0f} s{self.load()}", style="dim")
         gap, key = Text(), _legend()
         tables: list[RenderableType] = [gap, self._iterations(), gap, self._candidates(), gap]
@@ -156,7 +157,7 @@ class LiveView(View):
 
 def _ending(event: Any) -> str:
     if event["outcome"] in _OUTCOMES:
-        cause = f" ({event['cause']})" if event["cause"] else ""
+        cause = f" ({line(event['cause'])})" if event["cause"] else ""
         return _OUTCOMES[event["outcome"]] + cause
     answer = f", answer {_short(event['answer'])}" if event["answer"] else ""
     return f"checks {_boxes(event['scores']).plain or '–'}{answer}"
@@ -181,7 +182,7 @@ def _leading(event: Any) -> str:
 
 def _short(answer: str | None) -> str:
     # A long answer would take the room of the other columns.
-    text = " ".join((answer or "").split())
+    text = line(answer or "")
     return text if len(text) <= _LONGEST_ANSWER else text[: _LONGEST_ANSWER - 1] + "…"
 
 

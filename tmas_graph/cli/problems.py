@@ -75,7 +75,8 @@ def _print_rows(found: "Dataset", rows: list[dict[str, Any]]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
+
+    from tmas_graph.cli.plain import words
 
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("id", no_wrap=True)
@@ -83,17 +84,18 @@ def _print_rows(found: "Dataset", rows: list[dict[str, Any]]) -> None:
     table.add_column("gold answer", overflow="ellipsis", no_wrap=True)
     for row in rows:
         question = " ".join(row["question"].split())[:_EXCERPT]
-        table.add_row(row["problem_id"], Text(question), Text(row["answer"] or "–"))
+        table.add_row(*map(words, (row["problem_id"], question, row["answer"] or "–")))
     console = Console()
     console.print(table)
-    console.print(Text(f"{len(rows)} problems · version {found.version}"))
+    console.print(words(f"{len(rows)} problems · version {found.version}"))
 
 
 def _print_one(row: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.panel import Panel
-    from rich.text import Text
 
-    console = Console()
-    console.print(Panel(Text(row["question"]), title=row["problem_id"], title_align="left"))
-    console.print(Text(f"gold answer: {row['answer'] or 'unknown'}"))
+    from tmas_graph.cli.plain import line, words
+
+    console, title = Console(), words(line(row["problem_id"]))
+    console.print(Panel(words(row["question"]), title=title, title_align="left"))
+    console.print(words(f"gold answer: {row['answer'] or 'unknown'}"))

@@ -4,6 +4,7 @@ from rich.console import Console, Group
 from rich.panel import Panel
 from rich.text import Text
 
+from tmas_graph.cli.plain import words
 from tmas_graph.records import Record
 from tmas_graph.settings import Settings
 from tmas_graph.state import Result
@@ -36,8 +37,8 @@ def report(console: Console, record: Record, result: Result, *, already: bool = 
         already: whether it had ended before, so that nothing was left to do.
     """
     if result.solution:
-        console.print(Panel(Text(result.solution), title="solution", title_align="left"))
-    lines = [Text(_verdict(record, result), style="bold")]
+        console.print(Panel(words(result.solution), title="solution", title_align="left"))
+    lines = [words(_verdict(record, result), "bold")]
     if result.score is not None:
         lines.append(Text(f"mean score of this solution: {result.score:.2f}"))
     usage = result.usage

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from tmas_graph.cli.live import LiveView, PlainView
 from tmas_graph.cli.models import progress_bar
+from tmas_graph.cli.plain import complain, words
 from tmas_graph.cli.report import report
 from tmas_graph.cli.telemetry import exporting
 from tmas_graph.cli.view import View
@@ -148,7 +149,7 @@ def _run(
         print(json.dumps({**_plain(begun[0], result), **grade}, indent=2))  # noqa: T201
     else:
         if grade:
-            console.print(Text(" · ".join(f"{k}: {v}" for k, v in grade.items() if v)))
+            console.print(words(" · ".join(f"{k}: {v}" for k, v in grade.items() if v)))
         if uses_local_model(begun[0].settings):
             console.print(Text(DEMONSTRATION, style="yellow"))
 
@@ -178,9 +179,9 @@ def _grade(problem: Problem, result: Result, gold: str, settings: Settings) -> d
 
 
 def _say_how_to_resume(what: str, begun: list[Record]) -> None:
-    console = Console(stderr=True)
-    console.print(Text(f"tmas: {what}", style="red"), soft_wrap=True)
+    complain(what)
     if begun:
+        console = Console(stderr=True)
         console.print(f"Nothing that finished is lost: tmas resume {begun[0].id}", soft_wrap=True)
 
 

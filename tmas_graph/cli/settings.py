@@ -16,8 +16,8 @@ def settings(
     """Print every setting with its origin; keys are never printed."""
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
+    from tmas_graph.cli.plain import words
     from tmas_graph.configuration import load
 
     loaded = load(config, preset=preset, changes=changes_of(assignments))
@@ -34,7 +34,7 @@ def settings(
             continue
         style = "dim" if origin == "default" else ""
         value_text = "–" if value is None else str(value)
-        table.add_row(Text(name, style), Text(value_text, style), Text(origin, style))
+        table.add_row(*(words(cell, style) for cell in (name, value_text, origin)))
     Console().print(table)
     Console().print(
         "A role's own settings are roles.ROLE.NAME; those that aren't set are as for all roles.",

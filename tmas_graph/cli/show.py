@@ -63,13 +63,12 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
     from tmas_graph.memory.experience_bank import open_bank
     from tmas_graph.memory.ledger import ledger_of
     from tmas_graph.memory.retrieval import noted
-    from tmas_graph.models.call_rows import as_unicode
     from tmas_graph.progress import attempt_of, attempts, current
     from tmas_graph.spending import account
     from tmas_graph.threads import open_threads
 
     async with open_threads(folder) as store:
-        record = await store.get(as_unicode(name))
+        record = await store.get(name)
         values = await store.values(record.id)
         status = status_of(record, store)
     bank = open_bank(record.settings.memory_folder)
@@ -125,14 +124,15 @@ def _print(story: dict[str, Any]) -> None:
     from rich.panel import Panel
     from rich.text import Text
 
+    from tmas_graph.cli.plain import line, words
     from tmas_graph.cli.report import STOPS, counted, spend
 
     console = Console()
     title = f"{story['thread']} · {story['status']}"
-    console.print(Panel(Text(story["problem"]["question"]), title=title, title_align="left"))
+    console.print(Panel(words(story["problem"]["question"]), title=title, title_align="left"))
     if story["cause"]:
-        console.print(Text(f"stopped: {story['cause']}", style="red"))
-    models = sorted(set(story["models"].values()))
+        console.print(words(f"stopped: {story['cause']}", "red"))
+    models = sorted(set(map(line, story["models"].values())))
     console.print(Text(f"models: {', '.join(models)}", style="dim"))
     console.print(_attempts(story["attempts"]))
     if story["spend"]:
@@ -143,10 +143,10 @@ def _print(story: dict[str, Any]) -> None:
     _print_bank(console, "Guideline bank", strategies)
     if result := story["result"]:
         if result["solution"]:
-            console.print(Panel(Text(result["solution"]), title="solution", title_align="left"))
+            console.print(Panel(words(result["solution"]), title="solution", title_align="left"))
         if result["answer"] is not None:
-            line = f"answer: {result['answer']}   (confidence {result['confidence']:.0%})"
-            console.print(Text(line, style="bold"))
+            said = f"answer: {result['answer']}   (confidence {result['confidence']:.0%})"
+            console.print(words(said, "bold"))
         usage = Usage(**result["usage"])
         done = counted(result["iterations"], "iteration")
         spent = spend(usage.calls, usage.tokens, usage.cost)
@@ -155,7 +155,8 @@ def _print(story: dict[str, Any]) -> None:
 
 def _attempts(attempts: list[dict[str, Any]]) -> Any:
     from rich.table import Table
-    from rich.text import Text
+
+    from tmas_graph.cli.plain import words
 
     table = Table(title="Candidates")
     for column in ("candidate", "mode", "outcome", "score", "answer"):
@@ -164,7 +165,7 @@ def _attempts(attempts: list[dict[str, Any]]) -> Any:
         score = "–" if attempt["score"] is None else f"{attempt['score']:.2f}"
         name = f"{attempt['iteration']}.{attempt['index']}"
         cells = [name, attempt["mode"], attempt["outcome"], score, attempt["answer"] or "–"]
-        table.add_row(*map(Text, cells))
+        table.add_row(*map(words, cells))
     return table
 
 
@@ -211,8 +212,10 @@ def _standing(item: dict[str, Any]) -> str:
 def _print_bank(console: Any, title: str, entries: list[tuple[str, str, str]]) -> None:
     from rich.text import Text
 
+    from tmas_graph.cli.plain import plain
+
     console.print(Text(f"{title}: {len(entries) or 'empty'}", style="bold"))
     for label, text, more in entries:
-        console.print(Text.assemble("  ", (label, "cyan"), " ", text))
+        console.print(Text.assemble("  ", (plain(label), "cyan"), " ", plain(text)))
         if more:
-            console.print(Text(f"     {more}", style="dim"))
+            console.print(Text(f"     {plain(more)}", style="dim"))

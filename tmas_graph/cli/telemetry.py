@@ -1,17 +1,21 @@
 """Where the spans of a run's model calls go: set up from OpenTelemetry's own environment."""
 
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import entry_points
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from tmas_graph.errors import MissingExtra, SettingsError
+from tmas_graph.errors import MissingExtra, SettingsError, TmasError
 from tmas_graph.settings import Settings
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
+_SECONDS = 2.0
+"""How long the end of a run waits for a collector that doesn't answer."""
 _PROTOCOLS = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
 
 
@@ -19,11 +23,12 @@ _PROTOCOLS = {"http/protobuf": "otlp_proto_http", "grpc": "otlp_proto_grpc"}
 def exporting(settings: Settings) -> Iterator[None]:
     """Send spans while this lasts, if an endpoint in use wants them; all are sent at its end.
 
-    A tracer provider that is configured already stays.
+    A tracer provider that is configured already stays. What a collector doesn't take is lost: the
+    user is told so, and the run counts.
 
     Raises:
         MissingExtra: OpenTelemetry, or the exporter that the environment names, isn't installed.
-        SettingsError: the environment names a protocol that there isn't.
+        SettingsError: the environment names a protocol that there isn't, or a value is wrong.
     """
     if not any(settings.endpoint(role).telemetry for role in settings.roles_in_use):
         yield
@@ -38,13 +43,44 @@ def exporting(settings: Settings) -> Iterator[None]:
     try:
         yield
     finally:
-        flush = getattr(trace.get_tracer_provider(), "force_flush", None)
-        if flush is not None:
-            flush()
+        _flush(getattr(trace.get_tracer_provider(), "force_flush", None))
+
+
+def _flush(flush: Callable[[], object] | None) -> None:
+    if flush is None:
+        return
+    # OpenTelemetry's own timeout of a flush is not kept, so another thread waits for its end.
+    sending = Thread(target=flush, name="spans", daemon=True)
+    sending.start()
+    sending.join(_SECONDS)
+    if sending.is_alive():
+        print(  # through sys.stderr, which a live view may have replaced  # noqa: T201
+            f"tmas: telemetry: spans couldn't be sent within {_SECONDS:g} s. "
+            "See whether the collector that OTEL_EXPORTER_OTLP_ENDPOINT names runs.",
+            file=sys.stderr,
+        )
 
 
 def provider_of_environment() -> "TracerProvider":
-    """A provider as the OTEL_ variables describe it: OTLP over HTTP unless they say otherwise."""
+    """A provider as the OTEL_ variables describe it: OTLP over HTTP unless they say otherwise.
+
+    It doesn't wait for a collector when the interpreter ends: `exporting` has sent what it could.
+
+    Raises:
+        MissingExtra: a part of OpenTelemetry isn't installed.
+        SettingsError: a value is wrong.
+    """
+    try:
+        return _provider()
+    except TmasError:
+        raise
+    except ValueError as error:
+        raise SettingsError(
+            f"telemetry: OpenTelemetry's environment is wrong ({error}). Mend its OTEL_ variables."
+        ) from error
+
+
+def _provider() -> "TracerProvider":
     try:
         from opentelemetry.sdk.resources import SERVICE_NAME, Resource
         from opentelemetry.sdk.trace import TracerProvider
@@ -54,7 +90,7 @@ def provider_of_environment() -> "TracerProvider":
     resource = Resource.create()
     if str(resource.attributes.get(SERVICE_NAME, "")).startswith("unknown_service"):
         resource = resource.merge(Resource({SERVICE_NAME: "tmas"}))
-    provider = TracerProvider(resource=resource)
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     for exporter in exporters():
         provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider

@@ -57,6 +57,8 @@ def _print(rows: list[dict[str, Any]], folder: Any) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from tmas_graph.cli.plain import line
+
     if not rows:
         Console().print(f"No threads in {folder}. `tmas solve` makes one.")
         return
@@ -64,7 +66,7 @@ def _print(rows: list[dict[str, Any]], folder: Any) -> None:
     for column in ("thread", "status", "t", "answer", "question"):
         table.add_column(column, no_wrap=True)
     for row in rows:
-        answer, question = (" ".join((row[k] or "–").split()) for k in ("answer", "question"))
+        answer, question = (line(row[k] or "–") for k in ("answer", "question"))
         cells = [row["thread"], row["status"], str(row["iterations"]), Text(answer), Text(question)]
         cells[3].truncate(20, overflow="ellipsis")
         cells[4].truncate(max(10, console.width - 66), overflow="ellipsis")

@@ -19,7 +19,7 @@ from tmas_graph.models.faults import Fault
 from tmas_graph.models.limiter import Limiter
 from tmas_graph.models.making import Ask, Making
 from tmas_graph.models.replies import Reply
-from tmas_graph.models.served import Server, explained
+from tmas_graph.models.served import Server, explained, listed
 from tmas_graph.models.transport import Connection, ThinkingChatOpenAI
 from tmas_graph.prompts import Prompt
 from tmas_graph.settings import near
@@ -218,7 +218,7 @@ class EndpointClient:
     def _unknown(self, names: Sequence[str]) -> RequestRefused:
         return RequestRefused(
             f"{self.base_url}: model {self.name!r} is not served{near(self.name, names)}. "
-            f"It serves: {', '.join(names)}.",
+            f"It serves: {listed(names)}.",
             404,
         )
 
@@ -232,7 +232,7 @@ class EndpointClient:
                 404,
             )
         raise RequestRefused(
-            f"{self.base_url}: no model is set, and it serves {', '.join(names)}. "
+            f"{self.base_url}: no model is set, and it serves {listed(names)}. "
             "Give one with --model or TMAS_MODEL.",
             404,
         )

@@ -17,6 +17,8 @@ from tmas_graph.prompts import Message
 _SECONDS = 15.0
 _AT_ONCE = 16
 """Questions at a time; they don't wait for the limiter, which is for model calls."""
+_MOST_NAMES = 10
+_LONGEST_NAME = 80
 _OF_THE_TEMPLATE = ("chat_template_kwargs", "continue_final_message", "add_generation_prompt")
 _LENGTHS = ("max_model_len", "context_length", "context_window", "max_context_length")
 """Names that servers give the length of a model's context; OpenAI itself doesn't say it."""
@@ -128,6 +130,14 @@ class Server:
     @property
     def _root(self) -> str:
         return self.base_url.rstrip("/").removesuffix("/v1")
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first of `names`, each cut to a line's length: a server may list what it likes."""
+    short = [" ".join(name.split()) for name in names[:_MOST_NAMES]]
+    short = [f"{n[: _LONGEST_NAME - 1]}…" if len(n) > _LONGEST_NAME else n for n in short]
+    more = len(names) - len(short)
+    return ", ".join(short) + (f" and {more:,} more" if more else "")
 
 
 def explained(fault: Fault, where: str) -> CallError:
