@@ -1,0 +1,209 @@
+"""What two statements must agree in before they may count as one, however alike they look."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+from tmas_graph.memory.english import english
+from tmas_graph.memory.notation import read
+from tmas_graph.memory.reading import Part, parts_of
+
+Reason = Literal[
+    "numbers", "negation", "quantifiers", "formulas", "words", "conditions", "order",
+    "likeness", "overlap",
+]  # fmt: skip
+_NEGATIONS = frozenset("¬ ¬∃ ∄ ¬possibl ∉ != NDIV wrong fail unneeded".split())
+_QUANTIFIERS = frozenset("∀ ∃ ∄ ¬∃ ¬ exactly infinitely finitely almost only any may".split())
+_BINDING = frozenset({"if", "for", "since", "by", "∀", "∃"})
+"""What stands after these is no part of the claim itself."""
+_WEAKENING = _QUANTIFIERS | _NEGATIONS | {"or", "either", "unless", "assum", "except", "but"}
+_PLACES = frozenset({"in", "on"})
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A text as the guards see it."""
+
+    text: str
+    normal: str
+    """Equal for texts that differ in spacing, notation and articles only."""
+    parts: tuple[Part, ...]
+    """In order, without words that may differ and verbs that have no place of their own."""
+    free: frozenset[str]
+    """Verbs that may stand before or after their object."""
+    negations: tuple[str, ...]
+    """Its negations, those of verbs too."""
+    conjuncts: tuple[tuple[str, ...], ...]
+    """What it asserts one by one; empty where a condition, negation or quantifier is involved."""
+    words: frozenset[str]
+    """All words and formulas that carry meaning."""
+
+
+@lru_cache(maxsize=4096)
+def statement(text: str) -> Statement:
+    """Read a text; the same one is read once."""
+    tokens = read(text)
+    table = english()
+    parts = _bound(parts_of(tokens))
+    hard = [p for p in _carried(parts) if not _loose(p)]
+    articles = ("a", "an", "the")
+    return Statement(
+        text=text,
+        normal=" ".join(t.text for t in tokens if t.math or t.text not in articles),
+        parts=tuple(hard),
+        free=frozenset(p.text for p in parts if p.text.removeprefix("¬ ") in table.free),
+        negations=_negations(parts),
+        conjuncts=_conjuncts(parts),
+        words=frozenset(p.text for p in parts),
+    )
+
+
+def disagreement(one: Statement, other: Statement) -> Reason | None:
+    """In what the two differ for certain; None where they may say the same."""
+    a, b = one.parts, other.parts
+    if _numbers(a) != _numbers(b):
+        return "numbers"
+    if one.negations != other.negations:
+        return "negation"
+    if _quantifiers(a) != _quantifiers(b):
+        return "quantifiers"
+    if Counter(p.text for p in a if p.formula) != Counter(p.text for p in b if p.formula):
+        return "formulas"
+    if Counter(p.text for p in a) != Counter(p.text for p in b) or one.free != other.free:
+        return "words"
+    if _kinds_clash(a, b):
+        return "words"
+    return _order(one, other)
+
+
+def fuller(one: Statement, other: Statement) -> int:
+    """1 where `one` asserts all of `other` and more, -1 the other way round, else 0."""
+    first, second = set(one.conjuncts), set(other.conjuncts)
+    if not first or not second:
+        return 0
+    return (second < first) - (first < second)
+
+
+def _loose(part: Part) -> bool:
+    """Whether a part has no place of its own."""
+    table = english()
+    return not part.formula and part.text.removeprefix("¬ ") in table.soft | table.free
+
+
+def _bound(parts: Sequence[Part]) -> list[Part]:
+    """A negation as one with the verb that it precedes; "can be counted" as "counted"."""
+    free = english().free
+    found: list[Part] = []
+    for part in parts:
+        if part.text in free and found and found[-1].text == "may":
+            part = replace(found.pop(), text=part.text)
+        elif part.text in free and found and found[-1].text == "¬":
+            part = replace(found.pop(), text=f"¬ {part.text}")
+        found.append(part)
+    return found
+
+
+def _carried(parts: Sequence[Part]) -> list[Part]:
+    """The parts, each with the marker and boundary of a word before it that is left out."""
+    found: list[Part] = []
+    marker, boundary = "", False
+    for part in parts:
+        marker, boundary = part.marker or marker, part.boundary or boundary
+        found.append(replace(part, marker=marker, boundary=boundary))
+        if not _loose(part):
+            marker, boundary = "", False
+    return found
+
+
+def _numbers(parts: Sequence[Part]) -> Counter[str]:
+    return Counter(sign for p in parts for sign in p.text.split(" ") if sign[:1].isdigit())
+
+
+def _negations(parts: Sequence[Part]) -> tuple[str, ...]:
+    return tuple(sorted(sign for p in parts for sign in p.text.split(" ") if sign in _NEGATIONS))
+
+
+def _quantifiers(parts: Sequence[Part]) -> list[str]:
+    """Quantifiers in their order; one alone may move."""
+    return [p.text for p in parts if p.text in _QUANTIFIERS]
+
+
+def _kinds_clash(a: Sequence[Part], b: Sequence[Part]) -> bool:
+    """Whether a formula is called a circle here and a triangle there."""
+    kinds = {p.text: p.kind for p in a if p.kind}
+    return any(p.kind and kinds.get(p.text, p.kind) != p.kind for p in b)
+
+
+def _order(one: Statement, other: Statement) -> Reason | None:
+    a, b = one.parts, other.parts
+    if one.conjuncts and sorted(one.conjuncts) == sorted(other.conjuncts):
+        return None
+    for first in (a, *_active(a)):
+        for second in (b, *_active(b)):
+            if _texts(first) == _texts(second):
+                return "conditions" if _markers_clash(first, second) else None
+    if any(part.joint for part in (*a, *b)):
+        return "order"
+    if any(_texts(moved) == _texts(b) and not _markers_clash(moved, b) for moved in _moved(a, b)):
+        return None
+    return "order"
+
+
+def _texts(parts: Sequence[Part]) -> list[str]:
+    return [part.text for part in parts]
+
+
+def _markers_clash(a: Sequence[Part], b: Sequence[Part]) -> bool:
+    """Whether one puts under a condition what the other claims, or puts things elsewhere."""
+    for first, second in zip(a, b, strict=True):
+        markers = {first.marker, second.marker}
+        if len(markers) > 1 and (markers & _BINDING or markers >= _PLACES):
+            return True
+    return False
+
+
+def _moved(a: Sequence[Part], b: Sequence[Part]) -> Iterable[list[Part]]:
+    """`a` with one adjunct moved to where `b` has it: "by symmetry, a = b" and "a = b by symmetry"."""
+    for begin in range(len(a)):
+        if not a[begin].marker:
+            continue
+        for end in range(begin + 1, len(a) + 1):
+            if end < len(a) and not a[end].boundary:
+                continue
+            block, rest = list(a[begin:end]), [*a[:begin], *a[end:]]
+            for place in range(len(rest) + 1):
+                after = place + len(block)
+                if after < len(b) and not b[after].boundary:
+                    continue
+                yield [*rest[:place], *block, *rest[place:]]
+
+
+def _active(parts: Sequence[Part]) -> list[tuple[Part, ...]]:
+    """The statement with its passive turned: "the game is won by A" as "A win the game"."""
+    agents = english().agents
+    for place in range(1, len(parts) - 1):
+        if parts[place].text in agents and parts[place].asserted and parts[place + 1].marker == "by":
+            agent = [replace(parts[place + 1], marker=""), *parts[place + 2 :]]
+            return [(*agent, parts[place], *parts[:place])]
+    return []
+
+
+def _conjuncts(parts: Sequence[Part]) -> tuple[tuple[str, ...], ...]:
+    if any(p.marker or p.text in _WEAKENING for p in parts):
+        return ()
+    groups: list[list[Part]] = []
+    for part in parts:
+        if part.joint or not groups:
+            groups.append([])
+        groups[-1].append(part)
+    return tuple(tuple(_texts(g)) for g in groups) if all(map(_asserts, groups)) else ()
+
+
+def _asserts(group: Sequence[Part]) -> bool:
+    """Whether the group is a relation, or says of a formula what it is."""
+    if len(group) == 1:
+        return group[0].formula and group[0].asserted
+    said = group[0].formula and not group[0].asserted and group[1].asserted
+    return said and not any(part.formula for part in group[1:])

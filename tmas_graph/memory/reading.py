@@ -1,0 +1,202 @@
+"""A statement as a sequence of items: formulas and words that carry meaning, with their joints."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tmas_graph.memory.english import english, plain
+from tmas_graph.memory.formulas import RELATIONS, arranged, clauses, modulus, relates
+from tmas_graph.memory.notation import Token
+
+_MARKERS = {
+    "by": "by", "if": "if", "for": "for", "in": "in", "on": "on", "sinc": "since", "since": "since",
+    "within": "in",
+}  # fmt: skip
+_QUANTIFIERS = frozenset({"∀", "∃", "∄", "¬∃"})
+_JOINTS = frozenset({"and", ".", ";"})
+_STOPS = frozenset({".", ";", ":", "¬", "¬possibl", *_QUANTIFIERS})
+_KIND, _SKIP, _END = "kind of ", "", Token("", False)
+_PREDICATES = {"parallel": "parallel", "perpendicular": "perp", "coprim": "gcd"}
+"""Said of two things that may be exchanged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A formula, or a word that carries meaning."""
+
+    text: str
+    formula: bool = False
+    marker: str = ""
+    """The preposition or conjunction before it."""
+    boundary: bool = False
+    """Whether a comma, a joint or a marker stands before it."""
+    joint: bool = False
+    """Whether "and", or a new sentence, stands before it."""
+    asserted: bool = False
+    """Whether a form of "to be" stands before it, or it is a relation."""
+    kind: str = ""
+    """The noun that only names its kind: "function" for f in "the function f"."""
+
+
+def parts_of(tokens: Sequence[Token]) -> tuple[Part, ...]:
+    """The items of a statement."""
+    reader = _Reader()
+    for run in _runs(_copulas(_values(_lists(plain(tokens))))):
+        reader.take(run)
+    return tuple(reader.parts)
+
+
+def _lists(tokens: Sequence[Token]) -> list[Token]:
+    """An "and" between formulas as a comma."""
+    found: list[Token] = []
+    for place, token in enumerate(tokens):
+        after = tokens[place + 1] if place + 1 < len(tokens) else Token("", False)
+        between = bool(found) and found[-1].math and after.math and after.text not in RELATIONS
+        if token == Token("and", False) and between:
+            if found[-1].text != ",":
+                found.append(Token(",", True))
+        else:
+            found.append(token)
+    return found
+
+
+def _values(tokens: list[Token]) -> list[Token]:
+    """The "value of f at 2" as f(2)."""
+    texts = [token.text for token in tokens]
+    for place in range(len(tokens) - 4):
+        if texts[place : place + 2] == ["valu", "of"] and texts[place + 3] == "at":
+            end = place + 4
+            while end < len(tokens) and tokens[end].math and texts[end] not in RELATIONS:
+                end += 1
+            if tokens[place + 2].math and end > place + 4:
+                opened, closed = Token("(", True), Token(")", True)
+                value = [tokens[place + 2], opened, *tokens[place + 4 : end], closed]
+                return [*tokens[:place], *value, *_values(tokens[end:])]
+    return tokens
+
+
+def _copulas(tokens: list[Token]) -> list[Token]:
+    """A form of "to be" before a formula that ends the sentence as a sign of equality."""
+    found = list(tokens)
+    for place, token in enumerate(tokens[:-1]):
+        after = tokens[place + 1]
+        if token == Token("be", False) and after.math and after.text not in RELATIONS | {","}:
+            end = next((t for t in tokens[place + 1 :] if not t.math or t.text in ".;"), None)
+            if end is None or end.text in ".;":
+                found[place] = Token("=", True)
+    return found
+
+
+def _runs(tokens: Sequence[Token]) -> Iterator[list[Token]]:
+    """Formulas as one run each, words alone; what is left out parts formulas."""
+    run: list[Token] = []
+    for place, token in enumerate(tokens):
+        after = tokens[place + 1] if place + 1 < len(tokens) else _END
+        if _in_formula(token):
+            run.append(token)
+            continue
+        related = bool(run) and (run[-1].text in RELATIONS or after.text in RELATIONS)
+        if token.text in english().filler | {"be"} and related:
+            continue
+        if run:
+            yield run
+            run = []
+        yield [_meant(token, tokens[place - 1] if place else _END, after)]
+    if run:
+        yield run
+
+
+def _in_formula(token: Token) -> bool:
+    return token.math and token.text not in _STOPS
+
+
+def _meant(token: Token, before: Token, after: Token) -> Token:
+    """A word with what its place says: a noun that names a kind, the start of a new noun."""
+    table = english()
+    if token.text in table.apposed and _in_formula(after) and after.text not in RELATIONS | {","}:
+        return Token(_KIND + token.text, False)
+    if token.text in ("a", "an", "the"):
+        begins = before.text not in table.filler and before.text not in _MARKERS
+        return Token("," if begins and before is not _END else _SKIP, False)
+    return Token(_SKIP, False) if token.text in table.filler else token
+
+
+class _Reader:
+    """Turns runs into items; remembers what stood before the next one."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self._marker = ""
+        self._boundary = self._joint = self._be = False
+        self._kind = ""
+
+    def take(self, run: list[Token]) -> None:
+        """Add the items of a run."""
+        word = run[0].text
+        if _in_formula(run[0]):
+            self._formulas([token.text for token in run])
+        elif word in _JOINTS:
+            self._boundary = self._joint = True
+        elif word in (":", ","):
+            self._boundary = True
+        elif word in _MARKERS:
+            self._marker, self._boundary = _MARKERS[word], True
+        elif word == "be":
+            self._be = True
+        elif word.startswith(_KIND):
+            self._kind = word.removeprefix(_KIND)
+        elif word != _SKIP:
+            self._word(word)
+
+    def _word(self, word: str) -> None:
+        if word in _QUANTIFIERS:
+            self._marker, self._boundary = word, True
+            self._add(word)
+            self._marker = word  # it goes with what it binds
+        elif word in _PREDICATES and self._pair():
+            self._predicate(word, self._pair())
+        else:
+            self._add(word)
+
+    def _pair(self) -> list[str]:
+        """The two things that the last item lists, in one order."""
+        last = self.parts[-1].text.split(" , ") if self.parts and self.parts[-1].formula else []
+        return sorted(last) if len(last) == 2 and not relates(" ".join(last)) else []
+
+    def _predicate(self, word: str, pair: list[str]) -> None:
+        """Say of the last item what the formula for it says."""
+        one, other = pair
+        sign = _PREDICATES[word]
+        text = f"1 = gcd ( {one} , {other} )" if sign == "gcd" else f"{one} {sign} {other}"
+        self.parts[-1] = replace(self.parts[-1], text=text, asserted=True, kind="")
+        self._be = False
+
+    def _formulas(self, signs: list[str]) -> None:
+        begins, ends = signs[0] == ",", signs[-1] == ","
+        signs = signs[begins : len(signs) - ends]
+        self._boundary = self._boundary or begins
+        for number, clause in enumerate(clauses(signs)):
+            if number:
+                self._boundary = True
+                self._joint = relates(self.parts[-1].text) and not self.parts[-1].marker
+            claim, modulo = modulus(clause)
+            if claim:
+                self._formula(claim)
+            if modulo:
+                self._marker, self._boundary = self._marker or "mod", True
+                self._add(" ".join(modulo), formula=True)
+        self._boundary = self._boundary or ends
+
+    def _formula(self, signs: list[str]) -> None:
+        last = self.parts[-1] if self.parts else None
+        loose = english().soft | english().free
+        goes_with = bool(last) and last.text not in loose and not (self._boundary or self._kind)
+        self._add(arranged(signs, fixed=goes_with or signs[0] in RELATIONS), formula=True)
+
+    def _add(self, text: str, *, formula: bool = False) -> None:
+        asserted = self._be or (formula and relates(text))
+        kind = self._kind if formula else ""
+        self.parts.append(
+            Part(text, formula, self._marker, self._boundary, self._joint, asserted, kind)
+        )
+        self._marker = self._kind = ""
+        self._boundary = self._joint = self._be = False
