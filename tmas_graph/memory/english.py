@@ -24,7 +24,7 @@ _IRREGULAR = {
     "thus": "thus", "always": "always", "less": "less", "its": "its", "us": "us", "as": "as",
     "even": "even", "seven": "seven", "need": "need", "exceed": "exceed", "closed": "closed",
     "red": "red", "bed": "bed", "seed": "seed", "indeed": "indeed", "modulus": "modulus",
-    "radius": "radius", "focus": "focus", "calculus": "calculus", "using": "using",
+    "radius": "radius", "focus": "focus", "calculus": "calculus", "using": "using", "setting": "setting", "putting": "putting", "letting": "letting",
     "following": "following", "corresponding": "corresponding", "lemmas": "lemma",
 }  # fmt: skip
 _POWERS = frozenset({("squared",), ("cubed",)})
@@ -59,8 +59,6 @@ def _bare(word: str, ending: str) -> str:
 class English:
     """The table, by stems."""
 
-    surface: frozenset[str]
-    """Words that are left out as they are written."""
     filler: frozenset[str]
     soft: frozenset[str]
     apposed: frozenset[str]
@@ -83,7 +81,6 @@ def english() -> English:
         meaning, _, variants = line.partition(" = ")
         phrases |= {_stems(variant): _tokens(meaning) for variant in variants.split(" | ")}
     return English(
-        surface=frozenset(" ".join(sections["surface"]).split()),
         filler=_words(sections["filler"]),
         soft=_words(sections["soft"]),
         apposed=_words(sections["apposed"]),
@@ -101,9 +98,6 @@ def plain(tokens: Sequence[Token]) -> tuple[Token, ...]:
     found: list[Token] = []
     place = 0
     while place < len(tokens):
-        if tokens[place].text in table.surface:
-            place += 1
-            continue
         for length in range(min(table.longest, len(tokens) - place), 0, -1):
             key = tuple(token.text for token in stems[place : place + length])
             if _applies(key, stems[place : place + length], found):

@@ -16,7 +16,7 @@ Reason = Literal[
 ]  # fmt: skip
 _NEGATIONS = frozenset("¬ ¬∃ ∄ ¬possibl ∉ != NDIV wrong fail unneeded".split())
 _QUANTIFIERS = frozenset("∀ ∃ ∄ ¬∃ ¬ exactly infinitely finitely almost only any may".split())
-_BINDING = frozenset({"if", "for", "since", "by", "∀", "∃"})
+_BINDING = frozenset({"if", "for", "since", "by", "from", "∀", "∃"})
 """What stands after these is no part of the claim itself."""
 _WEAKENING = _QUANTIFIERS | _NEGATIONS | {"or", "either", "unless", "assum", "except", "but"}
 _PLACES = frozenset({"in", "on"})
@@ -131,9 +131,15 @@ def _quantifiers(parts: Sequence[Part]) -> list[str]:
 
 
 def _kinds_clash(a: Sequence[Part], b: Sequence[Part]) -> bool:
-    """Whether a formula is called a circle here and a triangle there."""
+    """Whether a formula is called a circle here and a triangle there.
+
+    Where it is bound, as in "for all polynomials P", its kind is a condition.
+    """
     kinds = {p.text: p.kind for p in a if p.kind}
-    return any(p.kind and kinds.get(p.text, p.kind) != p.kind for p in b)
+    if any(p.kind and kinds.get(p.text, p.kind) != p.kind for p in b):
+        return True
+    conditions = [{(p.text, p.kind) for p in parts if p.marker in _BINDING} for parts in (a, b)]
+    return {kind for _, kind in conditions[0]} != {kind for _, kind in conditions[1]}
 
 
 def _order(one: Statement, other: Statement) -> Reason | None:
@@ -146,7 +152,7 @@ def _order(one: Statement, other: Statement) -> Reason | None:
                 return "conditions" if _markers_clash(first, second) else None
     if any(part.joint for part in (*a, *b)):
         return "order"
-    if any(_texts(moved) == _texts(b) and not _markers_clash(moved, b) for moved in _moved(a, b)):
+    if any(_told(moved) == _told(b) for moved in _moved(a, b)):
         return None
     return "order"
 
@@ -155,19 +161,25 @@ def _texts(parts: Sequence[Part]) -> list[str]:
     return [part.text for part in parts]
 
 
+def _told(parts: Sequence[Part]) -> list[tuple[str, str]]:
+    return [(part.text, "" if part.marker == "of" else part.marker) for part in parts]
+
+
 def _markers_clash(a: Sequence[Part], b: Sequence[Part]) -> bool:
     """Whether one puts under a condition what the other claims, or puts things elsewhere."""
     for first, second in zip(a, b, strict=True):
         markers = {first.marker, second.marker}
-        if len(markers) > 1 and (markers & _BINDING or markers >= _PLACES):
-            return True
+        if len(markers) > 1 and markers != {"of", "for"}:
+            bound = bool(markers & _BINDING)
+            if bound or markers >= _PLACES:
+                return True
     return False
 
 
 def _moved(a: Sequence[Part], b: Sequence[Part]) -> Iterable[list[Part]]:
     """`a` with one adjunct moved to where `b` has it: "by symmetry, a = b" and "a = b by symmetry"."""
     for begin in range(len(a)):
-        if not a[begin].marker:
+        if a[begin].marker in ("", "of", "from"):
             continue
         for end in range(begin + 1, len(a) + 1):
             if end < len(a) and not a[end].boundary:

@@ -9,11 +9,12 @@ from tmas_graph.memory.notation import Token
 
 _MARKERS = {
     "by": "by", "if": "if", "for": "for", "in": "in", "on": "on", "sinc": "since", "since": "since",
-    "within": "in",
+    "within": "in", "of": "of", "as": "of", "to": "of", "from": "from", "at": "of",
 }  # fmt: skip
 _QUANTIFIERS = frozenset({"∀", "∃", "∄", "¬∃"})
 _JOINTS = frozenset({"and", ".", ";"})
 _STOPS = frozenset({".", ";", ":", "¬", "¬possibl", *_QUANTIFIERS})
+_FAINT = frozenset({"be", "of", "as", "to", "from", "at"})
 _KIND, _SKIP, _END = "kind of ", "", Token("", False)
 _PREDICATES = {"parallel": "parallel", "perpendicular": "perp", "coprim": "gcd"}
 """Said of two things that may be exchanged."""
@@ -42,7 +43,16 @@ def parts_of(tokens: Sequence[Token]) -> tuple[Part, ...]:
     reader = _Reader()
     for run in _runs(_copulas(_values(_lists(plain(tokens))))):
         reader.take(run)
-    return tuple(reader.parts)
+    return _inverted(reader.parts)
+
+
+def _inverted(parts: list[Part]) -> tuple[Part, ...]:
+    """"The minimum is 3" as "3 is the minimum", where nothing else could be meant."""
+    last = parts[-1] if parts else None
+    if last and last.text.startswith("= ") and not any(p.formula or p.marker for p in parts[:-1]):
+        value = arranged(last.text.split(" ")[1:], fixed=False)
+        return (replace(last, text=value, asserted=relates(value)), *parts[:-1])
+    return tuple(parts)
 
 
 def _lists(tokens: Sequence[Token]) -> list[Token]:
@@ -95,7 +105,7 @@ def _runs(tokens: Sequence[Token]) -> Iterator[list[Token]]:
             run.append(token)
             continue
         related = bool(run) and (run[-1].text in RELATIONS or after.text in RELATIONS)
-        if token.text in english().filler | {"be"} and related:
+        if related and (token.text in _FAINT or token.text in english().filler):
             continue
         if run:
             yield run
@@ -139,7 +149,8 @@ class _Reader:
         elif word in (":", ","):
             self._boundary = True
         elif word in _MARKERS:
-            self._marker, self._boundary = _MARKERS[word], True
+            self._marker = _MARKERS[word]
+            self._boundary = self._boundary or self._marker != "of"
         elif word == "be":
             self._be = True
         elif word.startswith(_KIND):
@@ -152,10 +163,19 @@ class _Reader:
             self._marker, self._boundary = word, True
             self._add(word)
             self._marker = word  # it goes with what it binds
+        elif word in english().apposed and self._described():
+            self.parts[-2] = replace(self.parts[-2], kind=self.parts[-2].kind or word)
         elif word in _PREDICATES and self._pair():
             self._predicate(word, self._pair())
         else:
             self._add(word)
+
+    def _described(self) -> bool:
+        """Whether the last two items are "f is continuous": a noun then only names f's kind."""
+        if len(self.parts) < 2 or self._boundary or self._marker:
+            return False
+        thing, property_ = self.parts[-2:]
+        return thing.formula and property_.asserted and not property_.formula
 
     def _pair(self) -> list[str]:
         """The two things that the last item lists, in one order."""
