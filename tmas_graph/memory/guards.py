@@ -1,6 +1,5 @@
 """What two statements must agree in before they may count as one, however alike they look."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -33,8 +32,14 @@ class Statement:
     """In order, without words that may differ and verbs that have no place of their own."""
     free: frozenset[str]
     """Verbs that may stand before or after their object."""
+    numbers: tuple[str, ...]
     negations: tuple[str, ...]
-    """Its negations, those of verbs too."""
+    """Those of verbs too."""
+    quantifiers: tuple[str, ...]
+    """In their order."""
+    formulas: tuple[str, ...]
+    concepts: tuple[str, ...]
+    """The words of `parts`, sorted, as numbers, negations and formulas are."""
     conjuncts: tuple[tuple[str, ...], ...]
     """What it asserts one by one; empty where a condition, negation or quantifier is involved."""
     words: frozenset[str]
@@ -54,7 +59,11 @@ def statement(text: str) -> Statement:
         normal=" ".join(t.text for t in tokens if t.math or t.text not in articles),
         parts=tuple(hard),
         free=frozenset(p.text for p in parts if p.text.removeprefix("¬ ") in table.free),
-        negations=_negations(parts),
+        numbers=_sorted(s for p in hard for s in p.text.split(" ") if s[:1].isdigit()),
+        negations=_sorted(s for p in parts for s in p.text.split(" ") if s in _NEGATIONS),
+        quantifiers=tuple(p.text for p in hard if p.text in _QUANTIFIERS),
+        formulas=_sorted(p.text for p in hard if p.formula),
+        concepts=_sorted(p.text for p in hard if not p.formula),
         conjuncts=_conjuncts(parts),
         words=frozenset(p.text for p in parts),
     )
@@ -62,18 +71,17 @@ def statement(text: str) -> Statement:
 
 def disagreement(one: Statement, other: Statement) -> Reason | None:
     """In what the two differ for certain; None where they may say the same."""
-    a, b = one.parts, other.parts
-    if _numbers(a) != _numbers(b):
+    if one.numbers != other.numbers:
         return "numbers"
     if one.negations != other.negations:
         return "negation"
-    if _quantifiers(a) != _quantifiers(b):
+    if one.quantifiers != other.quantifiers:
         return "quantifiers"
-    if Counter(p.text for p in a if p.formula) != Counter(p.text for p in b if p.formula):
+    if one.formulas != other.formulas:
         return "formulas"
-    if Counter(p.text for p in a) != Counter(p.text for p in b) or one.free != other.free:
+    if one.concepts != other.concepts or one.free != other.free:
         return "words"
-    if _kinds_clash(a, b):
+    if _kinds_clash(one.parts, other.parts):
         return "words"
     return _order(one, other)
 
@@ -117,17 +125,8 @@ def _carried(parts: Sequence[Part]) -> list[Part]:
     return found
 
 
-def _numbers(parts: Sequence[Part]) -> Counter[str]:
-    return Counter(sign for p in parts for sign in p.text.split(" ") if sign[:1].isdigit())
-
-
-def _negations(parts: Sequence[Part]) -> tuple[str, ...]:
-    return tuple(sorted(sign for p in parts for sign in p.text.split(" ") if sign in _NEGATIONS))
-
-
-def _quantifiers(parts: Sequence[Part]) -> list[str]:
-    """Quantifiers in their order; one alone may move."""
-    return [p.text for p in parts if p.text in _QUANTIFIERS]
+def _sorted(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(texts))
 
 
 def _kinds_clash(a: Sequence[Part], b: Sequence[Part]) -> bool:

@@ -57,6 +57,7 @@ _TEXT = re.compile(r"\\(?:text|textrm|textit|textbf|mathrm|operatorname|mbox)\*?
 _LETTERS = re.compile(r"\\(?:mathbb|mathcal|mathbf|mathfrak|boldsymbol)\s*(?:\{(\w)\}|(\w))")
 _JOINED = re.compile(r"(?<=[\w$}])-(?=(?:[a-zA-Z]{4,}|gons?|sets?|to|one|GM|HM|QM)\b)")
 _JOINED_LEFT = re.compile(r"(?<=[a-z]{4})-(?=[a-zA-Z])")
+_END = re.compile(r"[\s.]+$")
 _PIECE = re.compile(
     r"(?P<mode>\$\$?|\\[()\[\]])|(?P<command>\\[a-zA-Z]+|\\.)|(?P<number>\d+(?:[.,]\d+)*)"
     r"|(?P<letters>[^\W\d_]+(?:'[a-z]+)?)|(?P<sign><=>|<==|<=|>=|!=|==|=>|->|\.\.\.|\S)"
@@ -83,6 +84,7 @@ def read(text: str) -> tuple[Token, ...]:
 
 def _plain(text: str) -> str:
     """The text without what only says how it looks."""
+    text = _END.sub("", text)
     text = re.sub(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", r"^{\1}", text)
     text = re.sub(r"([₀₁₂₃₄₅₆₇₈₉]+)", r"_{\1}", text)
     for sign in set(text) & _SIGNS.keys():
@@ -94,7 +96,7 @@ def _plain(text: str) -> str:
     text = re.sub(r"\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![a-zA-Z]))", "°", text)
     text = re.sub(r"n't\b", " not", text).replace("cannot", "can not")
     text = _outside_formulas(text)
-    return re.sub(r"[\s.]+$", "", text)
+    return _END.sub("", text)
 
 
 def _outside_formulas(text: str) -> str:
