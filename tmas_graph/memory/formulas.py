@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 RELATIONS = frozenset(
-    "= != < <= > >= ≡ ≈ DIV NDIV MULT ∈ ∉ ⊂ ⊆ ⊃ ⊇ => <== <=> parallel perp -> ~".split()
+    "= ≐ != < <= > >= ≡ ≈ DIV NDIV MULT ∈ ∉ ⊂ ⊆ ⊃ ⊇ => <== <=> parallel perp -> ~".split()
 )
 _TURNED = {
     ">": "<", ">=": "<=", "MULT": "DIV", "<==": "=>", "⊃": "⊂", "⊇": "⊆",

@@ -13,11 +13,13 @@ Reason = Literal[
     "numbers", "negation", "quantifiers", "formulas", "words", "conditions", "order",
     "likeness", "overlap",
 ]  # fmt: skip
-_NEGATIONS = frozenset("¬ ¬∃ ∄ ¬possibl ∉ != NDIV wrong fail unneeded".split())
+_NEGATIONS = frozenset("¬ ¬∃ ∄ ¬possible ∉ != NDIV wrong fail unneeded".split())
 _QUANTIFIERS = frozenset("∀ ∃ ∄ ¬∃ ¬ exactly infinitely finitely almost only any may".split())
 _BINDING = frozenset({"if", "for", "since", "by", "from", "∀", "∃"})
 """What stands after these is no part of the claim itself."""
 _WEAKENING = _QUANTIFIERS | _NEGATIONS | {"or", "either", "unless", "assum", "except", "but"}
+_LONGEST = 16
+"""Parts of a statement whose adjuncts may move; longer ones would take too long."""
 _PLACES = frozenset({"in", "on"})
 
 
@@ -137,8 +139,8 @@ def _kinds_clash(a: Sequence[Part], b: Sequence[Part]) -> bool:
     kinds = {p.text: p.kind for p in a if p.kind}
     if any(p.kind and kinds.get(p.text, p.kind) != p.kind for p in b):
         return True
-    conditions = [{(p.text, p.kind) for p in parts if p.marker in _BINDING} for parts in (a, b)]
-    return {kind for _, kind in conditions[0]} != {kind for _, kind in conditions[1]}
+    first, second = ({p.kind for p in c if p.marker in _BINDING and p.kind} for c in (a, b))
+    return first != second
 
 
 def _order(one: Statement, other: Statement) -> Reason | None:
@@ -149,11 +151,25 @@ def _order(one: Statement, other: Statement) -> Reason | None:
         for second in (b, *_active(b)):
             if _texts(first) == _texts(second):
                 return "conditions" if _markers_clash(first, second) else None
-    if any(part.joint for part in (*a, *b)):
+    if len(a) > _LONGEST or _claims(a) > 1 or _claims(b) > 1:
         return "order"
-    if any(_told(moved) == _told(b) for moved in _moved(a, b)):
-        return None
+    wanted = _told(b)
+    for moved in _moved(a, b):
+        if _told(moved) == wanted or any(_told(again) == wanted for again in _moved(moved, b)):
+            return None
     return "order"
+
+
+def _claims(parts: Sequence[Part]) -> int:
+    """How much it asserts outside of conditions; one's condition must not move to another."""
+    count, bound = 0, False
+    for part in parts:
+        if part.joint:
+            count += 1
+        if part.marker or part.boundary:
+            bound = part.marker in _BINDING
+        count += part.asserted and not bound
+    return count
 
 
 def _texts(parts: Sequence[Part]) -> list[str]:

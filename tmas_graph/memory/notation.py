@@ -87,6 +87,7 @@ def _plain(text: str) -> str:
     text = _END.sub("", text)
     text = re.sub(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", r"^{\1}", text)
     text = re.sub(r"([₀₁₂₃₄₅₆₇₈₉]+)", r"_{\1}", text)
+    text = re.sub("[ℕℤℚℝℂ]", lambda m: f"\\bb{unicodedata.normalize('NFKC', m[0])} ", text)
     for sign in set(text) & _SIGNS.keys():
         meaning = _SIGNS[sign]
         text = text.replace(sign, f" \\{meaning} " if meaning.isalpha() else meaning)

@@ -13,9 +13,12 @@ _MARKERS = {
 }  # fmt: skip
 _QUANTIFIERS = frozenset({"∀", "∃", "∄", "¬∃"})
 _JOINTS = frozenset({"and", ".", ";"})
-_STOPS = frozenset({".", ";", ":", "¬", "¬possibl", *_QUANTIFIERS})
+_STOPS = frozenset({".", ";", ":", "¬", "¬possible", *_QUANTIFIERS})
 _FAINT = frozenset({"be", "of", "as", "to", "from", "at"})
 _KIND, _SKIP, _END = "kind of ", "", Token("", False)
+_IS = "≐"
+"""The equality of what words and formulas together describe, and a value."""
+_NO_VALUE = RELATIONS | {","}
 _PREDICATES = {"parallel": "parallel", "perpendicular": "perp", "coprim": "gcd"}
 """Said of two things that may be exchanged."""
 
@@ -41,18 +44,27 @@ class Part:
 def parts_of(tokens: Sequence[Token]) -> tuple[Part, ...]:
     """The items of a statement."""
     reader = _Reader()
-    for run in _runs(_copulas(_values(_lists(plain(tokens))))):
+    for run in _runs(_copulas(_values(_lists(_purposes(plain(tokens)))))):
         reader.take(run)
     return _inverted(reader.parts)
 
 
 def _inverted(parts: list[Part]) -> tuple[Part, ...]:
     """"The minimum is 3" as "3 is the minimum", where nothing else could be meant."""
-    last = parts[-1] if parts else None
-    if last and last.text.startswith("= ") and not any(p.formula or p.marker for p in parts[:-1]):
-        value = arranged(last.text.split(" ")[1:], fixed=False)
-        return (replace(last, text=value, asserted=relates(value)), *parts[:-1])
-    return tuple(parts)
+    if len(parts) < 3 or parts[-2].text != _IS or any(p.formula or p.marker for p in parts[:-2]):
+        return tuple(parts)
+    return (parts[-1], *parts[:-2])
+
+
+def _purposes(tokens: tuple[Token, ...]) -> list[Token]:
+    """ "Use A to do B" as "do B by A"."""
+    texts = ["" if token.math else token.text for token in tokens]
+    if "to" not in texts[1:-1] or texts[0] not in ("us", "use", "apply", "employ"):
+        return list(tokens)
+    place = texts.index("to", 1)
+    if texts[place + 1] not in english().free | english().soft | {"bound"}:
+        return list(tokens)
+    return [*tokens[place + 1 :], Token("by", False), *tokens[1:place]]
 
 
 def _lists(tokens: Sequence[Token]) -> list[Token]:
@@ -85,14 +97,14 @@ def _values(tokens: list[Token]) -> list[Token]:
 
 
 def _copulas(tokens: list[Token]) -> list[Token]:
-    """A form of "to be" before a formula that ends the sentence as a sign of equality."""
+    """A form of "to be" before a formula that ends the sentence as a sign of its own."""
     found = list(tokens)
     for place, token in enumerate(tokens[:-1]):
         after = tokens[place + 1]
-        if token == Token("be", False) and after.math and after.text not in RELATIONS | {","}:
+        if token == Token("be", False) and _in_formula(after) and after.text not in _NO_VALUE:
             end = next((t for t in tokens[place + 1 :] if not t.math or t.text in ".;"), None)
             if end is None or end.text in ".;":
-                found[place] = Token("=", True)
+                found[place] = Token(_IS, True)
     return found
 
 
@@ -207,10 +219,33 @@ class _Reader:
         self._boundary = self._boundary or ends
 
     def _formula(self, signs: list[str]) -> None:
-        last = self.parts[-1] if self.parts else None
+        if signs[0] in ("=", _IS):
+            self._add(_IS)
+            signs = signs[1:]
+        relations = [sign for sign in signs if sign in RELATIONS]
+        described = self._goes_with() or (_IS in signs and self._after_words())
+        if relations in (["="], [_IS]) and described and not self._is_value():
+            place = signs.index(relations[0])
+            for text in (signs[:place], [_IS], signs[place + 1 :]):
+                if text:
+                    self._add(arranged(text, fixed=True), formula=text != [_IS])
+            return
+        plain = ["=" if sign == _IS else sign for sign in signs]
+        fixed = (described and not self._is_value()) or signs[:1] == [] or signs[0] in RELATIONS
+        self._add(arranged(plain, fixed=fixed), formula=True)
+
+    def _is_value(self) -> bool:
+        return bool(self.parts) and self.parts[-1].text == _IS
+
+    def _goes_with(self) -> bool:
+        """Whether the word before belongs to the formula that comes."""
         loose = english().soft | english().free
-        goes_with = bool(last) and last.text not in loose and not (self._boundary or self._kind)
-        self._add(arranged(signs, fixed=goes_with or signs[0] in RELATIONS), formula=True)
+        last = self.parts[-1].text if self.parts else ""
+        return last not in loose | {""} and not (self._boundary or self._kind)
+
+    def _after_words(self) -> bool:
+        loose = english().soft | english().free
+        return any(not part.formula and part.text not in loose for part in self.parts)
 
     def _add(self, text: str, *, formula: bool = False) -> None:
         asserted = self._be or (formula and relates(text))
