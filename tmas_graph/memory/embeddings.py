@@ -40,7 +40,7 @@ class Hashing:
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`; of zeros for a text without content."""
-        return embed(texts)
+        return await asyncio.to_thread(embed, texts)  # loading what it needs takes a second
 
 
 class Remembered:

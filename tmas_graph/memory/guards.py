@@ -32,8 +32,8 @@ class Statement:
     """Equal for texts that differ in spacing, notation and articles only."""
     parts: tuple[Part, ...]
     """In order, without words that may differ and verbs that have no place of their own."""
-    free: frozenset[str]
-    """Verbs that may stand before or after their object."""
+    free: tuple[str, ...]
+    """Verbs that may stand before or after their object, in their order."""
     numbers: tuple[str, ...]
     negations: tuple[str, ...]
     """Those of verbs too."""
@@ -60,7 +60,7 @@ def statement(text: str) -> Statement:
         text=text,
         normal=" ".join(t.text for t in tokens if t.math or t.text not in articles),
         parts=tuple(hard),
-        free=frozenset(p.text for p in parts if p.text.removeprefix("¬ ") in table.free),
+        free=tuple(p.text for p in parts if p.text.removeprefix("¬ ") in table.free),
         numbers=_sorted(s for p in hard for s in p.text.split(" ") if s[:1].isdigit()),
         negations=_sorted(s for p in parts for s in p.text.split(" ") if s in _NEGATIONS),
         quantifiers=tuple(p.text for p in hard if p.text in _QUANTIFIERS),
