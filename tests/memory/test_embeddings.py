@@ -142,7 +142,9 @@ async def test_a_busy_endpoint_is_asked_again() -> None:
 
 async def test_an_endpoint_that_stays_busy_is_given_up() -> None:
     async with serving(*[(503, {"error": {"message": "loading"}})] * 9) as server:
-        with pytest.raises(EndpointDown, match=r"/v1/embeddings: HTTP 503 \(loading\)\. It is busy"):
+        with pytest.raises(
+            EndpointDown, match=r"/v1/embeddings: HTTP 503 \(loading\)\. It is busy"
+        ):
             await ServedEmbeddings(server.base_url, "m", pause_seconds=0.0).embed(["a"])
     assert len(server.bodies) == 4
 
@@ -246,5 +248,3 @@ async def test_a_damaged_model_is_said(tmp_path: Path) -> None:
     (tmp_path / "modules.json").write_text("{")
     with pytest.raises(StorageError, match=r"embeddings: the model in .* can't be loaded \("):
         await SentenceModel(tmp_path).embed(["a"])
-
-

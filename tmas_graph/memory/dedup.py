@@ -77,7 +77,7 @@ def decide(one: Known, other: Known, thresholds: Thresholds = DEFAULT) -> Decisi
         return Same("containment", 1.0)
     if reason := disagreement(one.statement, other.statement):
         return Different(reason)
-    if (overlap := shared(one.statement, other.statement)) < thresholds.overlap:
+    if shared(one.statement, other.statement) < thresholds.overlap:
         return Different("overlap")
     cosine = float(one.vector @ other.vector)
     return Same("near", cosine) if cosine >= thresholds.cosine else Different("likeness")

@@ -8,6 +8,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any, Protocol
 
 from tmas_graph.memory.guards import statement
@@ -44,7 +45,7 @@ class Hashing:
 
 
 class Remembered:
-    """The vectors of an embedder by text, the latest few thousand; asks for the others in batches."""
+    """The latest vectors of an embedder by text; it is asked for others in batches."""
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ def _vectorizer() -> Any:
 def _features(text: str) -> list[str]:
     """Words with what stands for them, pairs of words, and the letters of the text."""
     words = [part.text for part in statement(text).parts]
-    pairs = [f"{one}|{other}" for one, other in zip(words, words[1:], strict=False)]
+    pairs = [f"{one}|{other}" for one, other in pairwise(words)]
     plain = f" {' '.join(text.split())} "
     letters = [plain[i : i + 4] for i in range(len(plain) - 3)]
     return [*(f"w:{word}" for word in words for _ in range(3)), *pairs, *letters]

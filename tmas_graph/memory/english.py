@@ -10,30 +10,13 @@ from pathlib import Path
 
 from tmas_graph.memory.notation import Token
 
-_IRREGULAR = {
-    "is": "be", "are": "be", "was": "be", "were": "be", "has": "have", "had": "have",
-    "does": "do", "did": "do", "done": "do", "vertices": "vertex", "matrices": "matrix",
-    "indices": "index", "axes": "axis", "bases": "base", "radii": "radius", "halves": "half",
-    "won": "win", "forgot": "forget", "forgotten": "forget", "overlooked": "overlook",
-    "chose": "choose", "chosen": "choose", "shown": "show", "written": "write", "built": "build",
-    "used": "use", "squared": "squared", "cubed": "cubed", "divides": "divides", "zeros": "zeros", "zeroes": "zeros", "found": "find", "lost": "lose", "lying": "lie", "lies": "lie", "lay": "lie", "met": "meet",
-    "proven": "prove", "taken": "take", "got": "get", "gotten": "get", "held": "hold",
-    "mapping": "mapping", "string": "string", "ring": "ring", "king": "king", "thing": "thing",
-    "nothing": "nothing", "everything": "everything", "something": "something", "during": "during",
-    "inequalities": "inequality", "series": "series", "this": "this",
-    "thus": "thus", "always": "always", "less": "less", "its": "its", "us": "us", "as": "as",
-    "even": "even", "seven": "seven", "need": "need", "exceed": "exceed", "closed": "closed",
-    "red": "red", "bed": "bed", "seed": "seed", "indeed": "indeed", "modulus": "modulus",
-    "radius": "radius", "focus": "focus", "calculus": "calculus", "using": "using", "setting": "setting", "putting": "putting", "letting": "letting",
-    "following": "following", "corresponding": "corresponding", "lemmas": "lemma",
-}  # fmt: skip
 _POWERS = frozenset({("squared",), ("cubed",)})
 _MATHEMATICS = frozenset({"mod", "parallel", "perp"})
 
 
 def stem(word: str) -> str:
     """The word without the ending of its plural, participle or gerund."""
-    known = _IRREGULAR.get(word)
+    known = _irregular().get(word)
     if known is None and word.isascii():
         for ending, least in (("ies", 5), ("ied", 5), ("ing", 6), ("ed", 5), ("es", 5), ("s", 4)):
             if word.endswith(ending) and len(word) >= least:
@@ -55,6 +38,15 @@ def _bare(word: str, ending: str) -> str:
     return rest[:-1] if doubled else rest
 
 
+@cache
+def _irregular() -> dict[str, str]:
+    forms = {word: word for line in _sections()["whole"] for word in line.split()}
+    for line in _sections()["irregular"]:
+        known, _, others = line.partition(" = ")
+        forms |= dict.fromkeys(others.split(), known)
+    return forms
+
+
 @dataclass(frozen=True, slots=True)
 class English:
     """The table, by stems."""
@@ -73,7 +65,7 @@ class English:
 @cache
 def english() -> English:
     """Read the table."""
-    sections = _sections(Path(__file__).with_name("english.txt").read_text(encoding="utf-8"))
+    sections = _sections()
     phrases: dict[tuple[str, ...], tuple[Token, ...]] = {
         _stems(line): () for line in sections["phrases"]
     }
@@ -117,7 +109,9 @@ def _applies(key: tuple[str, ...], stems: Sequence[Token], before: Sequence[Toke
     return key not in _POWERS or bool(before and before[-1].math)
 
 
-def _sections(text: str) -> dict[str, list[str]]:
+@cache
+def _sections() -> dict[str, list[str]]:
+    text = Path(__file__).with_name("english.txt").read_text(encoding="utf-8")
     sections: dict[str, list[str]] = {}
     name = ""
     for line in text.splitlines():

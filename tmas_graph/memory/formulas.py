@@ -1,14 +1,20 @@
-"""Formulas in one of their equivalent orders: `5 > x` as `x < 5`, "b is a multiple of a" as a | b."""
+"""Formulas in one of their equivalent orders: `5 > x` as `x < 5`.
+
+They are lists of signs, as `notation` reads them.
+"""
 
 from collections.abc import Sequence
 
-RELATIONS = frozenset(
-    "= ≐ != < <= > >= ≡ ≈ DIV NDIV MULT ∈ ∉ ⊂ ⊆ ⊃ ⊇ => <== <=> parallel perp -> ~".split()
-)
+RELATIONS = frozenset({
+    "=", "≐", "!=", "<", "<=", ">", ">=", "≡", "≈", "DIV", "NDIV", "MULT", "∈", "∉", "⊂",
+    "⊆", "⊃", "⊇", "=>", "<==", "<=>", "parallel", "perp", "->", "~",
+})  # fmt: skip
 _TURNED = {
     ">": "<", ">=": "<=", "MULT": "DIV", "<==": "=>", "⊃": "⊂", "⊇": "⊆",
 }  # fmt: skip
-_EITHER_WAY = frozenset("= != ≡ ≈ <=> parallel perp".split())
+_EITHER_WAY = frozenset({
+    "=", "!=", "≡", "≈", "<=>", "parallel", "perp",
+})  # fmt: skip
 
 
 def clauses(run: Sequence[str]) -> list[list[str]]:
@@ -66,7 +72,9 @@ def _unbracketed(signs: Sequence[str]) -> list[str]:
         if _tops(found[1:-1], {","}):
             break
         found = found[1:-1]
-    for place in reversed([i for i in range(1, len(found)) if found[i - 1 : i + 1] == ["(", "mod"]]):
+    for place in reversed(
+        [i for i in range(1, len(found)) if found[i - 1 : i + 1] == ["(", "mod"]]
+    ):
         end = _closing(found, place - 1)
         if end:
             del found[end], found[place - 1]

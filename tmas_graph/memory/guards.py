@@ -13,8 +13,13 @@ Reason = Literal[
     "numbers", "negation", "quantifiers", "formulas", "words", "conditions", "order",
     "likeness", "overlap",
 ]  # fmt: skip
-_NEGATIONS = frozenset("¬ ¬∃ ∄ ¬possible ∉ != NDIV wrong fail unneeded".split())
-_QUANTIFIERS = frozenset("∀ ∃ ∄ ¬∃ ¬ exactly infinitely finitely almost only any may".split())
+_NEGATIONS = frozenset({
+    "¬", "¬∃", "∄", "¬possible", "∉", "!=", "NDIV", "wrong", "fail", "unneeded",
+})  # fmt: skip
+_QUANTIFIERS = frozenset({
+    "∀", "∃", "∄", "¬∃", "¬", "exactly", "infinitely", "finitely", "almost", "only", "any",
+    "may",
+})  # fmt: skip
 _BINDING = frozenset({"if", "for", "since", "by", "from", "∀", "∃"})
 """What stands after these is no part of the claim itself."""
 _WEAKENING = _QUANTIFIERS | _NEGATIONS | {"or", "either", "unless", "assum", "except", "but"}
@@ -192,7 +197,7 @@ def _markers_clash(a: Sequence[Part], b: Sequence[Part]) -> bool:
 
 
 def _moved(a: Sequence[Part], b: Sequence[Part]) -> Iterable[list[Part]]:
-    """`a` with one adjunct moved to where `b` has it: "by symmetry, a = b" and "a = b by symmetry"."""
+    """`a` with one adjunct moved: "by symmetry, a = b" as "a = b by symmetry"."""
     for begin in range(len(a)):
         if a[begin].marker in ("", "of", "from"):
             continue
@@ -211,7 +216,11 @@ def _active(parts: Sequence[Part]) -> list[tuple[Part, ...]]:
     """The statement with its passive turned: "the game is won by A" as "A win the game"."""
     agents = english().agents
     for place in range(1, len(parts) - 1):
-        if parts[place].text in agents and parts[place].asserted and parts[place + 1].marker == "by":
+        if (
+            parts[place].text in agents
+            and parts[place].asserted
+            and parts[place + 1].marker == "by"
+        ):
             agent = [replace(parts[place + 1], marker=""), *parts[place + 2 :]]
             return [(*agent, parts[place], *parts[:place])]
     return []

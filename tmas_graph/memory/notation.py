@@ -8,6 +8,8 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from tmas_graph.memory.signs import ACRONYMS, COMMANDS, FUNCTIONS, SHORT, SIGNS
+
 
 class Token(NamedTuple):
     """A word, or a sign of mathematics: a variable, number, operator or bracket."""
@@ -16,39 +18,6 @@ class Token(NamedTuple):
     math: bool
 
 
-FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh log ln exp gcd lcm max min sup inf "
-    "lim det deg dim ker arg sqrt binom floor ceil mod".split()
-)
-_SHORT = frozenset(
-    "am an as at be by do go he if in is it me my no of on or so to up us we".split()
-)
-"""Words of two letters; others stand for products of variables."""
-_ACRONYMS = frozenset("AM GM HM QM RMS WLOG LCM GCD IFF QED MVT IVT CRT LTE PHP".split())
-_SIGNS = {
-    "−": "-", "–": "-", "·": "*", "×": "*", "⋅": "*", "∗": "*", "÷": "/", "⁄": "/", "≤": "<=",
-    "⩽": "<=", "≥": ">=", "⩾": ">=", "≠": "!=", "∞": "infty", "√": "sqrt", "π": "pi", "°": "°",
-    "∠": "angle", "∥": "parallel", "⊥": "perp", "∣": "DIV", "∤": "NDIV", "⇒": "=>", "⟹": "=>",
-    "→": "->", "⟶": "->", "⇐": "<==", "⟸": "<==", "⇔": "<=>", "⟺": "<=>", "…": "...", "⋯": "...",
-    "′": "'", "’": "'",
-}  # fmt: skip
-_COMMANDS = {
-    "le": "<=", "leq": "<=", "leqslant": "<=", "ge": ">=", "geq": ">=", "geqslant": ">=",
-    "lt": "<", "gt": ">", "ne": "!=", "neq": "!=", "cdot": "*", "times": "*", "div": "/",
-    "mid": "DIV", "divides": "DIV", "nmid": "NDIV", "lvert": "|", "rvert": "|", "vert": "|",
-    "implies": "=>", "Rightarrow": "=>", "Longrightarrow": "=>", "impliedby": "<==",
-    "Leftarrow": "<==", "Longleftarrow": "<==", "iff": "<=>", "Leftrightarrow": "<=>",
-    "Longleftrightarrow": "<=>", "to": "->", "rightarrow": "->", "ldots": "...", "dots": "...",
-    "cdots": "...", "dotsc": "...", "dfrac": "frac", "tfrac": "frac", "cfrac": "frac",
-    "dbinom": "binom", "tbinom": "binom", "in": "∈", "notin": "∉", "subset": "⊂",
-    "subseteq": "⊆", "supset": "⊃", "supseteq": "⊇", "cup": "∪", "cap": "∩", "forall": "∀",
-    "exists": "∃", "nexists": "∄", "neg": "¬", "lnot": "¬", "land": "∧", "lor": "∨", "equiv": "≡",
-    "approx": "≈", "sum": "∑", "prod": "∏", "int": "∫", "emptyset": "∅", "varnothing": "∅",
-    "setminus": "∖", "pm": "±", "mp": "∓", "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ",
-    "epsilon": "ε", "varepsilon": "ε", "theta": "θ", "lambda": "λ", "mu": "μ", "phi": "φ",
-    "varphi": "φ", "omega": "ω", "sigma": "σ", "tau": "τ", "rho": "ρ", "bmod": "mod", "pmod": "mod",
-    "prime": "'", "lbrace": "{{", "rbrace": "}}", "langle": "⟨", "rangle": "⟩", "degree": "°",
-}  # fmt: skip
 _LAYOUT = re.compile(
     r"\\(?:left|right|bigl?|bigr|Bigl?|Bigr|displaystyle|textstyle|limits|nolimits|quad|qquad)"
     r"(?![a-zA-Z])\.?|\\[,;:! ]|\\\\|~"
@@ -62,7 +31,6 @@ _PIECE = re.compile(
     r"(?P<mode>\$\$?|\\[()\[\]])|(?P<command>\\[a-zA-Z]+|\\.)|(?P<number>\d+(?:[.,]\d+)*)"
     r"|(?P<letters>[^\W\d_]+(?:'[a-z]+)?)|(?P<sign><=>|<==|<=|>=|!=|==|=>|->|\.\.\.|\S)"
 )
-
 
 _VARIABLE = re.compile(
     r"\s*(?:[-+=<>^_/*)|\\,.;:∈∉⊂⊆!°]|$|(?:is|are|and|or|divides|equals|does|must|implies)\b)"
@@ -88,8 +56,8 @@ def _plain(text: str) -> str:
     text = re.sub(r"([⁰¹²³⁴⁵⁶⁷⁸⁹]+)", r"^{\1}", text)
     text = re.sub(r"([₀₁₂₃₄₅₆₇₈₉]+)", r"_{\1}", text)
     text = re.sub("[ℕℤℚℝℂ]", lambda m: f"\\bb{unicodedata.normalize('NFKC', m[0])} ", text)
-    for sign in set(text) & _SIGNS.keys():
-        meaning = _SIGNS[sign]
+    for sign in set(text) & SIGNS.keys():
+        meaning = SIGNS[sign]
         text = text.replace(sign, f" \\{meaning} " if meaning.isalpha() else meaning)
     text = unicodedata.normalize("NFKC", text)
     text = _LAYOUT.sub(" ", text)
@@ -129,7 +97,7 @@ class _Reader:
         elif self._text_until and piece in "{}":
             self._text_until = "}" if piece == "{" else ""
         else:
-            self._add(_COMMANDS.get("lbrace", piece) if piece == "==" else piece)
+            self._add(COMMANDS.get("lbrace", piece) if piece == "==" else piece)
 
     def _add(self, text: str, *, math: bool = True) -> None:
         if text != "*":  # a product is written with or without its sign
@@ -147,7 +115,7 @@ class _Reader:
         elif name in ("DIV", "NDIV", "infty", "sqrt", "pi", "angle", "parallel", "perp"):
             self._add(name)
         else:
-            self._add(_COMMANDS.get(name, {"{": "{{", "}": "}}"}.get(name, name)))
+            self._add(COMMANDS.get(name, {"{": "{{", "}": "}}"}.get(name, name)))
 
     def _letters(self, piece: str, *, article: bool) -> None:
         inside = self._formula and not self._text_until
@@ -166,8 +134,8 @@ class _Reader:
         if len(piece) == 1:
             return piece not in "aAI" or not (article or piece == "I")
         if piece.isupper():
-            return len(piece) <= 4 and piece not in _ACRONYMS
-        return len(piece) == 2 and piece not in _SHORT and piece.lower() not in _SHORT
+            return len(piece) <= 4 and piece not in ACRONYMS
+        return len(piece) == 2 and piece not in SHORT and piece.lower() not in SHORT
 
 
 def _grouped(tokens: list[Token]) -> tuple[Token, ...]:

@@ -50,14 +50,14 @@ def parts_of(tokens: Sequence[Token]) -> tuple[Part, ...]:
 
 
 def _inverted(parts: list[Part]) -> tuple[Part, ...]:
-    """"The minimum is 3" as "3 is the minimum", where nothing else could be meant."""
+    """Read "the minimum is 3" as "3 is the minimum", where nothing else could be meant."""
     if len(parts) < 3 or parts[-2].text != _IS or any(p.formula or p.marker for p in parts[:-2]):
         return tuple(parts)
     return (parts[-1], *parts[:-2])
 
 
 def _purposes(tokens: tuple[Token, ...]) -> list[Token]:
-    """ "Use A to do B" as "do B by A"."""
+    """Turn "use A to do B" into "do B by A"."""
     texts = ["" if token.math else token.text for token in tokens]
     if "to" not in texts[1:-1] or texts[0] not in ("us", "use", "apply", "employ"):
         return list(tokens)
