@@ -42,9 +42,10 @@ class WordLlama:
         Raises:
             ImportError: the package isn't installed.
         """
-        from wordllama import WordLlama as Model  # noqa: PLC0415
+        import wordllama  # noqa: PLC0415
 
-        self._model = Model.load(disable_download=True)
+        package = Path(wordllama.__file__).parent
+        self._model = wordllama.WordLlama.load(cache_dir=package, disable_download=True)
         self.name, self.dimension = "wordllama", 256
         self._remembered = Remembered(self._ask, batch=64)
 

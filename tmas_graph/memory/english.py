@@ -56,6 +56,7 @@ class English:
     apposed: frozenset[str]
     free: frozenset[str]
     agents: frozenset[str]
+    attributes: frozenset[str]
     phrases: dict[tuple[str, ...], tuple[Token, ...]]
     """What stands for a phrase; nothing for one that is left out."""
     longest: int
@@ -78,6 +79,7 @@ def english() -> English:
         apposed=_words(sections["apposed"]),
         free=_words(sections["free"]),
         agents=_words(sections["agents"]),
+        attributes=_words(sections["attributes"]),
         phrases=phrases,
         longest=max(map(len, phrases)),
     )

@@ -116,7 +116,9 @@ def _bound(parts: Sequence[Part]) -> list[Part]:
             part = replace(found.pop(), text=part.text)
         elif part.text in free and found and found[-1].text == "¬":
             part = replace(found.pop(), text=f"¬ {part.text}")
-        found.append(part)
+        counted = any(other.text in ("¬", "exactly") for other in found)
+        if not (part.text == "exist" and counted):  # "no solution exists" denies it already
+            found.append(part)
     return found
 
 

@@ -3,22 +3,18 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tmas_graph.memory.english import english, plain
+from tmas_graph.memory.english import english
 from tmas_graph.memory.formulas import RELATIONS, arranged, clauses, modulus, relates
 from tmas_graph.memory.notation import Token
+from tmas_graph.memory.phrasing import IS, QUANTIFIERS, in_formula, turned
 
 _MARKERS = {
     "by": "by", "if": "if", "for": "for", "in": "in", "on": "on", "sinc": "since", "since": "since",
     "within": "in", "of": "of", "as": "of", "to": "of", "from": "from", "at": "of",
 }  # fmt: skip
-_QUANTIFIERS = frozenset({"∀", "∃", "∄", "¬∃"})
 _JOINTS = frozenset({"and", ".", ";"})
-_STOPS = frozenset({".", ";", ":", "¬", "¬possible", *_QUANTIFIERS})
 _FAINT = frozenset({"be", "of", "as", "to", "from", "at"})
 _KIND, _SKIP, _END = "kind of ", "", Token("", False)
-_IS = "≐"
-"""The equality of what words and formulas together describe, and a value."""
-_NO_VALUE = RELATIONS | {","}
 _PREDICATES = {"parallel": "parallel", "perpendicular": "perp", "coprim": "gcd"}
 """Said of two things that may be exchanged."""
 
@@ -44,68 +40,24 @@ class Part:
 def parts_of(tokens: Sequence[Token]) -> tuple[Part, ...]:
     """The items of a statement."""
     reader = _Reader()
-    for run in _runs(_copulas(_values(_lists(_purposes(plain(tokens)))))):
+    for run in _runs(turned(tokens)):
         reader.take(run)
     return _inverted(reader.parts)
 
 
 def _inverted(parts: list[Part]) -> tuple[Part, ...]:
     """Read "the minimum is 3" as "3 is the minimum", where nothing else could be meant."""
-    if len(parts) < 3 or parts[-2].text != _IS or any(p.formula or p.marker for p in parts[:-2]):
+    if len(parts) > 3 and parts[1].text == "hav" and _measured(parts):
+        return (*parts[2:-1], replace(parts[0], marker="of"), Part(IS), parts[-1])
+    if len(parts) < 3 or parts[-2].text != IS or any(p.formula or p.marker for p in parts[:-2]):
         return tuple(parts)
     return (parts[-1], *parts[:-2])
 
 
-def _purposes(tokens: tuple[Token, ...]) -> list[Token]:
-    """Turn "use A to do B" into "do B by A"."""
-    texts = ["" if token.math else token.text for token in tokens]
-    if "to" not in texts[1:-1] or texts[0] not in ("us", "use", "apply", "employ"):
-        return list(tokens)
-    place = texts.index("to", 1)
-    if texts[place + 1] not in english().free | english().soft | {"bound"}:
-        return list(tokens)
-    return [*tokens[place + 1 :], Token("by", False), *tokens[1:place]]
-
-
-def _lists(tokens: Sequence[Token]) -> list[Token]:
-    """An "and" between formulas as a comma."""
-    found: list[Token] = []
-    for place, token in enumerate(tokens):
-        after = tokens[place + 1] if place + 1 < len(tokens) else Token("", False)
-        between = bool(found) and found[-1].math and after.math and after.text not in RELATIONS
-        if token == Token("and", False) and between:
-            if found[-1].text != ",":
-                found.append(Token(",", True))
-        else:
-            found.append(token)
-    return found
-
-
-def _values(tokens: list[Token]) -> list[Token]:
-    """The "value of f at 2" as f(2)."""
-    texts = [token.text for token in tokens]
-    for place in range(len(tokens) - 4):
-        if texts[place : place + 2] == ["valu", "of"] and texts[place + 3] == "at":
-            end = place + 4
-            while end < len(tokens) and tokens[end].math and texts[end] not in RELATIONS:
-                end += 1
-            if tokens[place + 2].math and end > place + 4:
-                opened, closed = Token("(", True), Token(")", True)
-                value = [tokens[place + 2], opened, *tokens[place + 4 : end], closed]
-                return [*tokens[:place], *value, *_values(tokens[end:])]
-    return tokens
-
-
-def _copulas(tokens: list[Token]) -> list[Token]:
-    """A form of "to be" before a formula that ends the sentence as a sign of its own."""
-    found = list(tokens)
-    for place, token in enumerate(tokens[:-1]):
-        after = tokens[place + 1]
-        if token == Token("be", False) and _in_formula(after) and after.text not in _NO_VALUE:
-            end = next((t for t in tokens[place + 1 :] if not t.math or t.text in ".;"), None)
-            if end is None or end.text in ".;":
-                found[place] = Token(_IS, True)
-    return found
+def _measured(parts: list[Part]) -> bool:
+    """Whether they are "P has degree 4", which is "the degree of P is 4"."""
+    ends = parts[0].formula and parts[-1].formula and not parts[-1].asserted
+    return ends and len(parts) == 4 and parts[2].text in english().attributes
 
 
 def _runs(tokens: Sequence[Token]) -> Iterator[list[Token]]:
@@ -113,7 +65,7 @@ def _runs(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     run: list[Token] = []
     for place, token in enumerate(tokens):
         after = tokens[place + 1] if place + 1 < len(tokens) else _END
-        if _in_formula(token):
+        if in_formula(token):
             run.append(token)
             continue
         related = bool(run) and (run[-1].text in RELATIONS or after.text in RELATIONS)
@@ -127,14 +79,10 @@ def _runs(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         yield run
 
 
-def _in_formula(token: Token) -> bool:
-    return token.math and token.text not in _STOPS
-
-
 def _meant(token: Token, before: Token, after: Token) -> Token:
     """A word with what its place says: a noun that names a kind, the start of a new noun."""
     table = english()
-    if token.text in table.apposed and _in_formula(after) and after.text not in RELATIONS | {","}:
+    if token.text in table.apposed and in_formula(after) and after.text not in RELATIONS | {","}:
         return Token(_KIND + token.text, False)
     if token.text in ("a", "an", "the"):
         begins = before.text not in table.filler and before.text not in _MARKERS
@@ -154,7 +102,7 @@ class _Reader:
     def take(self, run: list[Token]) -> None:
         """Add the items of a run."""
         word = run[0].text
-        if _in_formula(run[0]):
+        if in_formula(run[0]):
             self._formulas([token.text for token in run])
         elif word in _JOINTS:
             self._boundary = self._joint = True
@@ -171,23 +119,24 @@ class _Reader:
             self._word(word)
 
     def _word(self, word: str) -> None:
-        if word in _QUANTIFIERS:
+        if word in QUANTIFIERS:
             self._marker, self._boundary = word, True
             self._add(word)
             self._marker = word  # it goes with what it binds
-        elif word in english().apposed and self._described():
-            self.parts[-2] = replace(self.parts[-2], kind=self.parts[-2].kind or word)
+        elif word in english().apposed and (place := self._described()) is not None:
+            thing = self.parts[place]
+            self.parts[place] = replace(thing, kind=thing.kind or word)
         elif word in _PREDICATES and self._pair():
             self._predicate(word, self._pair())
         else:
             self._add(word)
 
-    def _described(self) -> bool:
-        """Whether the last two items are "f is continuous": a noun then only names f's kind."""
-        if len(self.parts) < 2 or self._boundary or self._marker:
-            return False
-        thing, property_ = self.parts[-2:]
-        return thing.formula and property_.asserted and not property_.formula
+    def _described(self) -> int | None:
+        """Where f is, after "f is continuous": a noun that follows only names its kind."""
+        if self._boundary or self._marker or not self.parts or self.parts[-1].formula:
+            return None
+        place = next((i for i in reversed(range(len(self.parts))) if self.parts[i].formula), None)
+        return place if place is not None and self.parts[place + 1].asserted else None
 
     def _pair(self) -> list[str]:
         """The two things that the last item lists, in one order."""
@@ -219,23 +168,23 @@ class _Reader:
         self._boundary = self._boundary or ends
 
     def _formula(self, signs: list[str]) -> None:
-        if signs[0] in ("=", _IS):
-            self._add(_IS)
+        if signs[0] in ("=", IS):
+            self._add(IS)
             signs = signs[1:]
         relations = [sign for sign in signs if sign in RELATIONS]
-        described = self._goes_with() or (_IS in signs and self._after_words())
-        if relations in (["="], [_IS]) and described and not self._is_value():
+        described = self._goes_with() or (IS in signs and self._after_words())
+        if relations in (["="], [IS]) and described and not self._is_value():
             place = signs.index(relations[0])
-            for text in (signs[:place], [_IS], signs[place + 1 :]):
+            for text in (signs[:place], [IS], signs[place + 1 :]):
                 if text:
-                    self._add(arranged(text, fixed=True), formula=text != [_IS])
+                    self._add(arranged(text, fixed=True), formula=text != [IS])
             return
-        plain = ["=" if sign == _IS else sign for sign in signs]
+        plain = ["=" if sign == IS else sign for sign in signs]
         fixed = (described and not self._is_value()) or signs[:1] == [] or signs[0] in RELATIONS
         self._add(arranged(plain, fixed=fixed), formula=True)
 
     def _is_value(self) -> bool:
-        return bool(self.parts) and self.parts[-1].text == _IS
+        return bool(self.parts) and self.parts[-1].text == IS
 
     def _goes_with(self) -> bool:
         """Whether the word before belongs to the formula that comes."""
