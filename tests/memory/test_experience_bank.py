@@ -147,6 +147,22 @@ def test_only_what_is_new_stays() -> None:
     assert new_items(items, known) == [items[1], items[3]]
 
 
+def test_the_fuller_of_two_new_items_stays() -> None:
+    short = Item("conclusion", "T(2) = 3")
+    long = Item("conclusion", "T(2) = 3 and T(3) = 7")
+    assert new_items([short, long], []) == [long]
+    assert new_items([long, short], []) == [long]
+    assert new_items([short], [long]) == []
+    assert new_items([long], [short]) == [long]
+
+
+def test_vectors_of_another_embedder_can_be_given() -> None:
+    one, other = Item("conclusion", "p divides q"), Item("conclusion", "q is divisible by p")
+    vectors = {one.text: [1.0, 0.0], other.text: [0.0, 1.0]}
+    assert new_items([other], [one]) == []
+    assert new_items([other], [one], vectors=vectors) == [other]
+
+
 @given(st.lists(st.builds(Item, st.sampled_from(["conclusion", "pitfall"]), st.text(max_size=8))))
 @settings(max_examples=50, derandomize=True, deadline=None)
 def test_new_items_are_new_once(items: list[Item]) -> None:

@@ -1,0 +1,75 @@
+"""Turns of phrase that are put into one form before a statement is read: tokens to tokens."""
+
+from collections.abc import Sequence
+
+from tmas_graph.memory.english import english, plain
+from tmas_graph.memory.formulas import RELATIONS
+from tmas_graph.memory.notation import Token
+
+IS = "≐"
+"""The equality of what words and formulas together describe, and a value."""
+QUANTIFIERS = frozenset({"∀", "∃", "∄", "¬∃"})
+_STOPS = frozenset({".", ";", ":", "¬", "¬possible", *QUANTIFIERS})
+_NO_VALUE = RELATIONS | {","}
+
+
+def turned(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens in the form that is read."""
+    return _copulas(_values(_lists(_purposes(plain(tokens)))))
+
+
+def in_formula(token: Token) -> bool:
+    """Whether a token is a sign that formulas are made of."""
+    return token.math and token.text not in _STOPS
+
+
+def _purposes(tokens: tuple[Token, ...]) -> list[Token]:
+    """Turn "use A to do B" into "do B by A"."""
+    texts = ["" if token.math else token.text for token in tokens]
+    if "to" not in texts[1:-1] or texts[0] not in ("us", "use", "apply", "employ"):
+        return list(tokens)
+    place = texts.index("to", 1)
+    if texts[place + 1] not in english().free | english().soft | {"bound"}:
+        return list(tokens)
+    return [*tokens[place + 1 :], Token("by", False), *tokens[1:place]]
+
+
+def _lists(tokens: Sequence[Token]) -> list[Token]:
+    """An "and" between formulas as a comma."""
+    found: list[Token] = []
+    for place, token in enumerate(tokens):
+        after = tokens[place + 1] if place + 1 < len(tokens) else Token("", False)
+        between = bool(found) and found[-1].math and after.math and after.text not in RELATIONS
+        if token == Token("and", False) and between:
+            if found[-1].text != ",":
+                found.append(Token(",", True))
+        else:
+            found.append(token)
+    return found
+
+
+def _values(tokens: list[Token]) -> list[Token]:
+    """The "value of f at 2" as f(2)."""
+    texts = [token.text for token in tokens]
+    for place in range(len(tokens) - 4):
+        if texts[place : place + 2] == ["valu", "of"] and texts[place + 3] == "at":
+            end = place + 4
+            while end < len(tokens) and tokens[end].math and texts[end] not in RELATIONS:
+                end += 1
+            if tokens[place + 2].math and end > place + 4:
+                opened, closed = Token("(", True), Token(")", True)
+                value = [tokens[place + 2], opened, *tokens[place + 4 : end], closed]
+                return [*tokens[:place], *value, *_values(tokens[end:])]
+    return tokens
+
+
+def _copulas(tokens: list[Token]) -> list[Token]:
+    """A form of "to be" before a formula that ends the sentence as a sign of its own."""
+    found = list(tokens)
+    for place, token in enumerate(tokens[:-1]):
+        after = tokens[place + 1]
+        if token == Token("be", False) and in_formula(after) and after.text not in _NO_VALUE:
+            end = next((t for t in tokens[place + 1 :] if not t.math or t.text in ".;"), None)
+            if end is None or end.text in ".;":
+                found[place] = Token(IS, True)
+    return found
