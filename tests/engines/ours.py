@@ -13,8 +13,8 @@ from tmas_graph.models.calls import Call
 from tmas_graph.models.endpoint import EndpointClient
 from tmas_graph.prompts import Prompt
 
-STREAMED, WHOLE = 300.0, None
-"""Values of `stall_seconds`."""
+STREAMED, WHOLE = True, False
+"""Values of `stream`."""
 
 
 def endpoint(engine: VllmServer, **fields: Any) -> Endpoint:

@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.anyio,
     pytest.mark.usefixtures("pooled"),
 ]
-either_way = pytest.mark.parametrize("stall_seconds", [STREAMED, WHOLE])
+either_way = pytest.mark.parametrize("stream", [STREAMED, WHOLE])
 TEXT = ASK.messages
 THINK: dict[str, Any] = {"thinking_token_budget": 6, "min_tokens": 24}
 """Six tokens of thinking, then the server itself ends it, and some text follows."""
@@ -31,10 +31,8 @@ ENDLESS: dict[str, Any] = {"min_tokens": 900, "max_tokens": 900}
 
 
 @either_way
-async def test_thinking_is_kept_apart_from_text(
-    engine: VllmServer, stall_seconds: float | None
-) -> None:
-    model = await model_of(engine, stall_seconds=stall_seconds, max_tokens=24, extra_body=THINK)
+async def test_thinking_is_kept_apart_from_text(engine: VllmServer, stream: bool) -> None:
+    model = await model_of(engine, stream=stream, max_tokens=24, extra_body=THINK)
     [reply] = (await model.ask(ASK, Ask(seed=1))).replies
     assert reply.thinking
     assert reply.text
@@ -44,10 +42,10 @@ async def test_thinking_is_kept_apart_from_text(
 
 @either_way
 async def test_a_reply_that_is_cut_while_thinking_has_no_text(
-    engine: VllmServer, stall_seconds: float | None
+    engine: VllmServer, stream: bool
 ) -> None:
     cut = {"min_tokens": 6}
-    model = await model_of(engine, stall_seconds=stall_seconds, max_tokens=6, extra_body=cut)
+    model = await model_of(engine, stream=stream, max_tokens=6, extra_body=cut)
     [reply] = (await model.ask(ASK, Ask(seed=1))).replies
     assert (reply.ending, reply.text) == ("truncated", "")
     assert reply.thinking
@@ -56,10 +54,10 @@ async def test_a_reply_that_is_cut_while_thinking_has_no_text(
 
 @either_way
 async def test_several_replies_are_one_request_and_are_counted_as_vllm_counts_them(
-    engine: VllmServer, client: httpx2.Client, stall_seconds: float | None
+    engine: VllmServer, client: httpx2.Client, stream: bool
 ) -> None:
     fields: dict[str, Any] = {"min_tokens": 4, **PLAIN}
-    model = await model_of(engine, stall_seconds=stall_seconds, max_tokens=4, extra_body=fields)
+    model = await model_of(engine, stream=stream, max_tokens=4, extra_body=fields)
     call = await model.ask(ASK, Ask(n=3, seed=5))
     said = answered(client, messages=TEXT, n=3, seed=5, max_tokens=4, **fields)["usage"]
     assert len(call.replies) == 3
@@ -82,11 +80,9 @@ async def test_a_prompt_that_was_seen_counts_as_cached(engine: VllmServer) -> No
 
 @either_way
 async def test_a_call_beyond_its_deadline_frees_the_engine_and_is_charged(
-    engine: VllmServer, client: httpx2.Client, stall_seconds: float | None
+    engine: VllmServer, client: httpx2.Client, stream: bool
 ) -> None:
-    model = await model_of(
-        engine, stall_seconds=stall_seconds, timeout_seconds=1.5, extra_body=ENDLESS
-    )
+    model = await model_of(engine, stream=stream, timeout_seconds=1.5, extra_body=ENDLESS)
     await model.check()
     call, error = await refusal(model, ASK, n=2)
     await until(lambda: metric(client, "vllm:num_requests_running") == 0)

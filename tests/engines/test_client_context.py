@@ -48,11 +48,11 @@ async def test_the_length_of_the_context_is_learned_and_prompts_are_counted_exac
     assert fitted.tokens == call.usage.prompt_tokens
 
 
-@pytest.mark.parametrize("stall_seconds", [STREAMED, WHOLE])
+@pytest.mark.parametrize("stream", [STREAMED, WHOLE])
 async def test_a_prompt_far_too_long_is_made_smaller_before_it_is_sent(
-    engine: VllmServer, stall_seconds: float | None
+    engine: VllmServer, stream: bool
 ) -> None:
-    model = await model_of(engine, stall_seconds=stall_seconds, max_tokens=4, extra_body=PLAIN)
+    model = await model_of(engine, stream=stream, max_tokens=4, extra_body=PLAIN)
     call = await model.ask(shrinking(TOO_LONG), Ask())
     assert [sending.status for sending in call.sendings] == [None]
     assert 0 < call.cut["paragraphs"] < TOO_LONG

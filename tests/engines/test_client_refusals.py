@@ -25,7 +25,7 @@ async def test_a_wrong_key_is_named_at_once(engine: VllmServer, key: str | None)
     assert (
         str(checked.value)
         == str(error)
-        == (f"{engine.url}/v1: the key is refused (HTTP 401 (Unauthorized)). Set TMAS_API_KEY.")
+        == (f"{engine.url}/v1: the key is refused (HTTP 401: Unauthorized). Set TMAS_API_KEY.")
     )
 
 
