@@ -7,10 +7,13 @@ problem, the summaries, the scores and the strategies' names stay.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from tmas_graph.memory.retrieval import Noted, words
 from tmas_graph.prompts import Message, Prompt, Prompts, estimate_tokens
 from tmas_graph.state import Problem, Rollout, Strategy, Verification
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +82,13 @@ def _tokens(messages: Sequence[Message]) -> int:
 def _steps(shown: Shown) -> Iterator[_Step]:
     for index in reversed(range(len(shown.rollouts))):
         if solution := shown.rollouts[index].solution:
-            shown = replace(shown, rollouts=_without_text(shown.rollouts, index))
+            summed_up = replace(shown.rollouts[index], solution="")
+            shown = replace(shown, rollouts=_with(shown.rollouts, index, summed_up))
             yield _Step("solutions", shown, estimate_tokens(solution))
     for index in reversed(range(len(shown.verifications))):
         if analysis := shown.verifications[index].analysis:
-            checks = list(shown.verifications)
-            checks[index] = replace(checks[index], analysis="")
-            shown = replace(shown, verifications=tuple(checks))
+            bare = replace(shown.verifications[index], analysis="")
+            shown = replace(shown, verifications=_with(shown.verifications, index, bare))
             yield _Step("verifications", shown, estimate_tokens(analysis))
     while shown.experience:
         *kept, last = shown.experience
@@ -93,12 +96,10 @@ def _steps(shown: Shown) -> Iterator[_Step]:
         yield _Step("experience", shown, estimate_tokens(words(last)))
     for index in reversed(range(len(shown.strategies))):
         if essence := shown.strategies[index].essence:
-            strategies = list(shown.strategies)
-            strategies[index] = replace(strategies[index], essence="")
-            shown = replace(shown, strategies=tuple(strategies))
+            named = replace(shown.strategies[index], essence="")
+            shown = replace(shown, strategies=_with(shown.strategies, index, named))
             yield _Step("essences", shown, estimate_tokens(essence))
 
 
-def _without_text(rollouts: tuple[Rollout, ...], index: int) -> tuple[Rollout, ...]:
-    bare = replace(rollouts[index], solution="")
-    return (*rollouts[:index], bare, *rollouts[index + 1 :])
+def _with(items: tuple[_T, ...], index: int, item: _T) -> tuple[_T, ...]:
+    return (*items[:index], item, *items[index + 1 :])

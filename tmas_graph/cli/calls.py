@@ -21,7 +21,7 @@ from tmas_graph.models.call_rows import CallRow, as_unicode, row_of
 from tmas_graph.models.calls import Call
 from tmas_graph.running import run_blocking
 from tmas_graph.threads import open_threads
-from tmas_graph.usage import Usage
+from tmas_graph.usage import Usage, summed
 
 _OF_CANDIDATES = ("solution", "verification", "summary")
 _WHERE = re.compile(r"^https?://\S+: ")
@@ -150,7 +150,7 @@ def _sums(rows: Sequence[CallRow]) -> list[Column]:
     for row in sorted(rows, key=lambda row: row.iteration):
         groups.setdefault(f"iteration {row.iteration}", []).append(row)
     groups["all"] = list(rows)
-    usages = [sum((row.usage for row in group), Usage()) for group in groups.values()]
+    usages = [summed(row.usage for row in group) for group in groups.values()]
     seconds = [sum(row.seconds for row in group) for group in groups.values()]
     return [
         Column("sum", list(groups), right=False),

@@ -8,7 +8,7 @@ from tmas_graph.cli.plain import words
 from tmas_graph.records import Record
 from tmas_graph.settings import Settings
 from tmas_graph.state import Result
-from tmas_graph.usage import Usage
+from tmas_graph.usage import Usage, summed
 
 STOPS = {
     "iterations": "all iterations done",
@@ -110,7 +110,7 @@ def counted(count: int, what: str) -> str:
 def of_roles(rows: dict[str, Usage]) -> tuple[list[str], list[list[str]]]:
     """A table of what each role spent: the columns' heads, and a row for each and for all."""
     heads = ["role", "calls", "prompt", "cached", "completion", "thinking", "cost"]
-    total = sum(rows.values(), Usage())
+    total = summed(rows.values())
     body = [
         [
             role,

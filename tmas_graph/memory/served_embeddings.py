@@ -1,16 +1,15 @@
 """Vectors from any OpenAI-compatible `/v1/embeddings`."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from tmas_graph.errors import CallError, RequestRefused
 from tmas_graph.memory.embeddings import Remembered
 from tmas_graph.models.events import decoded
-from tmas_graph.models.faults import TRANSPORT, Fault, of_error, of_response
+from tmas_graph.models.faults import Fault
 from tmas_graph.models.served import explained
-from tmas_graph.models.transport import connections
+from tmas_graph.models.transport import asked, connections
 
 _SECONDS = 60.0
 _TRIES = 4
@@ -63,21 +62,11 @@ class ServedEmbeddings:
         """One request, over a connection of its own, so that any event loop may ask."""
         # An empty text is refused by some servers; a space stands for it.
         body = {"model": self._model, "input": [text or " " for text in texts]}
-        headers = {"authorization": f"Bearer {self._key or 'none'}"}
-        headers["content-type"] = "application/json"
         try:
             async with asyncio.timeout(_SECONDS), connections(1) as http:
-                response = await http.post(
-                    self._where, content=json.dumps(body).encode(), headers=headers
-                )
+                return decoded(await asked(http, "POST", self._where, self._key, body))
         except TimeoutError:
             raise Fault("broken", f"no answer came within {_SECONDS:g} s") from None
-        except TRANSPORT as error:
-            raise of_error(error) from error
-        if response.status_code >= 400:
-            fault = of_response(response.status_code, response.headers, response.content)
-            raise fault.without(self._key)
-        return decoded(response.content)
 
     def _explained(self, fault: Fault) -> CallError:
         if fault.kind == "context":

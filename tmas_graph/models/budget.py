@@ -105,5 +105,9 @@ class Budget:
         Raises:
             BudgetSpent: it may not.
         """
-        if reason := self.exhausted():
-            raise BudgetSpent(f"budget: {reason}. Resume with more to go on.")
+        if self.exhausted():
+            raise self.refusal()
+
+    def refusal(self) -> BudgetSpent:
+        """The error that says which limit is reached."""
+        return BudgetSpent(f"budget: {self.exhausted()}. Resume with more to go on.")

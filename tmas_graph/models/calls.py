@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from tmas_graph.models.replies import Reply
 from tmas_graph.prompts import Message
 from tmas_graph.settings import AnyRole
-from tmas_graph.usage import Usage
+from tmas_graph.usage import Usage, summed
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Call:
     @property
     def usage(self) -> Usage:
         """What all its requests cost together."""
-        return sum((sending.usage for sending in self.sendings), Usage())
+        return summed(sending.usage for sending in self.sendings)
 
     def plain(self) -> dict[str, Any]:
         """The record as JSON can hold it; `restored` undoes this."""

@@ -159,7 +159,7 @@ class _Caller:
 
 
 def _out_of_time(budget: Budget, error: EndpointDown) -> BudgetSpent:
-    spent = BudgetSpent(f"budget: {budget.exhausted()}. Resume with more to go on.")
+    spent = budget.refusal()
     spent.usage = error.usage
     return spent
 

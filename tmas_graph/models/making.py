@@ -19,7 +19,7 @@ from tmas_graph.models.replies import Reply, reply_of
 from tmas_graph.models.retrying import wait_for
 from tmas_graph.models.transport import Patience
 from tmas_graph.prompts import Prompt
-from tmas_graph.usage import Usage
+from tmas_graph.usage import Usage, summed
 
 if TYPE_CHECKING:
     from tmas_graph.models.endpoint import EndpointClient
@@ -85,7 +85,7 @@ class Making:
 
     def record(self, replies: tuple[Reply, ...] = (), cause: str = "") -> Call:
         """The call as far as it has come; its first reply carries what all of it cost."""
-        spent = sum((sending.usage for sending in self.sendings), Usage())
+        spent = summed(sending.usage for sending in self.sendings)
         replies = tuple(replace(r, usage=spent) for r in replies[:1]) + replies[1:]
         return Call(
             id=self._name,

@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from tmas_graph.models.completion import Choice
 from tmas_graph.prompts import Prompt
-from tmas_graph.usage import Usage
+from tmas_graph.usage import Usage, summed
 
 Ending = Literal["whole", "truncated", "empty", "refused", "filtered"]
 """`truncated` replies lack their end; `refused`: the model declined; `filtered`: a filter did."""
@@ -95,4 +95,4 @@ def _storable(text: str) -> str:
 
 def total(replies: Sequence[Reply]) -> Usage:
     """What `replies` cost together."""
-    return sum((reply.usage for reply in replies), Usage())
+    return summed(reply.usage for reply in replies)

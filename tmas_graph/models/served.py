@@ -1,7 +1,6 @@
 """What a server says of itself: its models, how long their contexts are, how long a text is."""
 
 import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,8 +9,8 @@ import httpx2
 
 from tmas_graph.errors import CallError, EndpointDown, RequestRefused
 from tmas_graph.models.events import decoded
-from tmas_graph.models.faults import TRANSPORT, Fault, hidden, of_error, of_response
-from tmas_graph.models.transport import in_pieces
+from tmas_graph.models.faults import Fault, hidden
+from tmas_graph.models.transport import asked
 from tmas_graph.prompts import Message
 
 _SECONDS = 15.0
@@ -106,24 +105,13 @@ class Server:
         return said if isinstance(said, dict) else {}
 
     async def _ask(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> Any:
-        headers = {"authorization": f"Bearer {self.key or 'none'}"}
-        content = None
-        if body is not None:
-            raw = json.dumps(body).encode()
-            content = in_pieces(raw)
-            headers |= {"content-type": "application/json", "content-length": str(len(raw))}
         try:
             async with self._turns, asyncio.timeout(_SECONDS):
-                response = await self.http.request(method, url, content=content, headers=headers)
+                content = await asked(self.http, method, url, self.key, body)
         except TimeoutError:
             raise Fault("broken", f"no answer came within {_SECONDS:g} s") from None
-        except TRANSPORT as error:
-            raise of_error(error) from error
-        if response.status_code >= 400:
-            fault = of_response(response.status_code, response.headers, response.content)
-            raise fault.without(self.key)
         try:
-            return decoded(response.content)
+            return decoded(content)
         except Fault:
             raise Fault("foreign", "the answer is no JSON", status=404) from None
 

@@ -200,6 +200,30 @@ class _Alarm:
         self._limit.reschedule(self._loop.time() + seconds)
 
 
+async def asked(
+    http: httpx2.AsyncClient, method: str, url: str, key: str, body: Mapping[str, Any] | None = None
+) -> bytes:
+    """The body of the answer to one request that is no chat completion.
+
+    Raises:
+        Fault: nothing answers, or it answers with an error, in which `key` is hidden.
+    """
+    headers = {"authorization": f"Bearer {key or 'none'}"}
+    content = None
+    if body is not None:
+        raw = json.dumps(body).encode()
+        content = in_pieces(raw)
+        headers |= {"content-type": "application/json", "content-length": str(len(raw))}
+    try:
+        response = await http.request(method, url, content=content, headers=headers)
+    except TRANSPORT as error:
+        raise of_error(error) from error
+    if response.status_code >= 400:
+        fault = of_response(response.status_code, response.headers, response.content)
+        raise fault.without(key)
+    return response.content
+
+
 def in_pieces(body: bytes) -> bytes | AsyncIterator[bytes]:
     """A body that holds up the event loop nowhere; its length must be said in a header."""
     return body if len(body) < _LARGE else _pieces(body)
