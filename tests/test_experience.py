@@ -11,8 +11,9 @@ from endpoints.scripted import ScriptedServer, server
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from tmas_graph import Problem, Settings, build_graph
-from tmas_graph.memory.experience_bank import Item, open_bank
+from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Entry, ledger_of
+from tmas_graph.memory.opening import bank_of
 from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import seed_of
 from tmas_graph.running import follow
@@ -92,7 +93,7 @@ async def test_a_fact_that_is_refuted_is_offered_as_a_pitfall_from_then_on(tmp_p
                 assert LINE not in text
                 assert f"- [technique] {STEP.text} (supported by 1)\n" in text
         state = await graph.aget_state(CONFIG)
-        bank = open_bank(given.memory_folder)
+        bank = bank_of(given)
         ledger = ledger_of(state.values["experience"])
         assert ledger == (
             Entry(FACT.id, 0, supported=(2, 4, 9), contradicted=(7,), reason=WHY),
@@ -127,7 +128,7 @@ async def test_an_item_whose_text_was_lost_is_written_again_when_it_is_noted_aga
         await follow(graph, None, last.config, more)
         state = await graph.aget_state(CONFIG)
     assert ledger_of(state.values["experience"]) == (Entry(FACT.id, 0, supported=(2,)),)
-    assert await open_bank(more.memory_folder).read([FACT.id]) == [FACT]
+    assert await bank_of(more).read([FACT.id]) == [FACT]
 
 
 async def test_each_fork_has_exactly_its_own_ledger(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tmas_graph.agents import experience, guideline, solution, summary, verification
 from tmas_graph.answers.extract import answer_of
 from tmas_graph.errors import PromptError
-from tmas_graph.memory.experience_bank import Item
+from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Entry
 from tmas_graph.memory.retrieval import Noted
 from tmas_graph.models.replies import Reply

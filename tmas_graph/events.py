@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from tmas_graph.memory.experience_bank import Item
+from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Changes
 from tmas_graph.state import Rollout
 

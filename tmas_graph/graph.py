@@ -23,9 +23,9 @@ from tmas_graph.agents.solution import shown
 from tmas_graph.channels import State, Update
 from tmas_graph.errors import AllCandidatesFailed, RequestRefused
 from tmas_graph.events import of_candidate, of_changes
-from tmas_graph.memory.experience_bank import open_bank
 from tmas_graph.memory.guideline_bank import listed, merged
 from tmas_graph.memory.ledger import applied, ledger_of, rows_of, united
+from tmas_graph.memory.opening import bank_of
 from tmas_graph.memory.retrieval import fitted, retrieve
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import Place
@@ -76,7 +76,7 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
     rollouts = shown(progress.current(state), settings.rollouts_tokens)
     if progress.is_halted(state) or not rollouts:
         return {"bank_usage": {"experience": Usage()}}
-    bank, problem, t = open_bank(settings.memory_folder), state["problem"], state["iteration"]
+    bank, problem, t = bank_of(settings), state["problem"], state["iteration"]
     model, prompts = _model("experience", state, settings), Prompts.of(settings)
     nearest = await retrieve(bank, problem.question, ledger)
     known = fitted(nearest, settings.experience_tokens)

@@ -32,6 +32,7 @@ _FREE = {
     "telemetry",
     "judge",
     "memory_folder",
+    "memory_server",
     "prompts_folder",
     "base_url",
     "model",

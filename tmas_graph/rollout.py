@@ -19,9 +19,9 @@ from typing_extensions import TypedDict
 from tmas_graph.agents import solution, summary, verification
 from tmas_graph.errors import BudgetSpent, CallError
 from tmas_graph.events import of_candidate
-from tmas_graph.memory.experience_bank import open_bank
 from tmas_graph.memory.guideline_bank import listed
 from tmas_graph.memory.ledger import ledger_of
+from tmas_graph.memory.opening import bank_of
 from tmas_graph.memory.retrieval import Noted, fitted, offered, retrieve
 from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import checkpointed
@@ -214,7 +214,7 @@ async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> R
 
 async def _retrieved(problem: Problem, memory: Memory, settings: Settings) -> list[Noted]:
     query = "\n".join([problem.question, *(r.summary for r in memory.rollouts)])
-    bank = open_bank(settings.memory_folder)
+    bank = bank_of(settings)
     items = offered(await retrieve(bank, query, ledger_of(memory.experience)))
     return fitted(items, settings.experience_tokens)
 

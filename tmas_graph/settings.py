@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from tmas_graph.endpoint_settings import Endpoint, Frozen, Override
 from tmas_graph.errors import SettingsError
+from tmas_graph.memory_settings import Memories
 
 Role = Literal["solution", "verification", "summary", "experience", "guideline"]
 AnyRole = Literal[Role, "judge"]
@@ -38,7 +39,7 @@ class Roles(Frozen):
     """Compares answers that rules can't; greedy unless its temperature is set."""
 
 
-class Settings(Endpoint):
+class Settings(Memories, Endpoint):
     """How one run of TMAS behaves; the endpoint fields hold for all roles."""
 
     candidates: int = Field(4, ge=1, le=1024)
@@ -71,12 +72,6 @@ class Settings(Endpoint):
     """Budget of time per problem; calls in flight when it is over are given up."""
     rollouts_tokens: int = Field(24_000, ge=100)
     """Most tokens of earlier rollouts in one prompt; the worst solutions are left out first."""
-    experience_tokens: int = Field(4_000, ge=50)
-    """Most tokens of retrieved experience in one prompt."""
-    guideline_tokens: int = Field(2_000, ge=50)
-    """Most tokens of the guideline list in one prompt."""
-    memory_folder: str | None = None
-    """Chroma folder of the experience bank; none: in memory, or beside the thread's state."""
     prompts_folder: str | None = None
     """Folder of templates that replace the shipped ones of the same name."""
     prompt_set: PromptSet = "standard"

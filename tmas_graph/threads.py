@@ -24,7 +24,7 @@ from tmas_graph.call_store import TABLES, SqliteCalls
 from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
 from tmas_graph.graph import build_graph
-from tmas_graph.memory.experience_bank import open_bank
+from tmas_graph.memory.opening import bank_of
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.call_rows import as_unicode
 from tmas_graph.models.checkpointed import BUDGET, LOG
@@ -63,7 +63,7 @@ class ThreadStore:
         """Enter a thread for `problem`; nothing runs yet."""
         now = _now()
         name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-        if settings.memory_folder is None:
+        if settings.memory_folder is None and settings.memory_server is None:
             place = str((self.folder / "memory" / name).resolve())
             settings = settings.model_copy(update={"memory_folder": place})
         record = Record(name, problem, settings, {}, models, 0, "stopped", "", now, now)
@@ -131,7 +131,7 @@ class ThreadStore:
         with self._owned(record.id):
             try:
                 await self._save(replace(record, status="running", cause=""))
-                await open_bank(record.settings.memory_folder).open()
+                await bank_of(record.settings).open()
                 calls, budget = self.calls(record.id), Budget.of(record.settings, within=run)
                 budget.carry(await calls.spent(), await calls.seconds())
                 place = {BUDGET: budget, LOG: calls}

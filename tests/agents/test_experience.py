@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tmas_graph.agents.experience import LONGEST_REASON, MOST_ITEMS, parse
-from tmas_graph.memory.experience_bank import Item
+from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Changes, Entry
 from tmas_graph.memory.retrieval import Noted
 from tmas_graph.models.replies import Reply

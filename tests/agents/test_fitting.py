@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from tmas_graph.agents.fitting import Shown, prompt
-from tmas_graph.memory.experience_bank import Item
+from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Entry
 from tmas_graph.memory.retrieval import Noted
 from tmas_graph.prompts import Prompt, Prompts, estimate_tokens

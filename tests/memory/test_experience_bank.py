@@ -1,13 +1,13 @@
 import random
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tmas_graph.errors import StorageError
-from tmas_graph.memory.experience_bank import ExperienceBank, Item, new_items, open_bank
+from tmas_graph.memory.chroma import Store, Where, open_store
+from tmas_graph.memory.experience_bank import COLLECTION, ExperienceBank, open_bank
+from tmas_graph.memory.items import Item
 
 pytestmark = pytest.mark.anyio
 TEXT = "use $\\frac{a}{b}$, \\text{x} \\beta\t\x0c\u2028{{ x }} \x00 'q' \"q\"; --"
@@ -22,10 +22,10 @@ IDS = [item.id for item in ITEMS]
 
 
 @pytest.fixture
-def bank(tmp_path: Path) -> Iterator[ExperienceBank]:
-    bank = ExperienceBank(str(tmp_path / "memory"))
+async def bank(tmp_path: Path) -> AsyncIterator[ExperienceBank]:
+    bank = open_bank(Where(str(tmp_path / "memory")))
     yield bank
-    bank._worker.shutdown()
+    await bank.store.close()
 
 
 async def test_items_come_back_byte_for_byte_in_the_order_asked_for(bank: ExperienceBank) -> None:
@@ -33,13 +33,11 @@ async def test_items_come_back_byte_for_byte_in_the_order_asked_for(bank: Experi
     assert await bank.read(IDS[::-1]) == ITEMS[::-1]
 
 
-async def test_a_second_process_reads_what_the_first_wrote(
-    bank: ExperienceBank, tmp_path: Path
-) -> None:
+async def test_a_second_process_reads_what_the_first_wrote(bank: ExperienceBank) -> None:
     await bank.write(ITEMS, problem="p", iteration=0)
-    other = ExperienceBank(str(tmp_path / "memory"))
+    other = ExperienceBank(Store(bank.store.where), bank.embedder)
     assert await other.read(IDS) == ITEMS
-    other._worker.shutdown()
+    await other.store.close()
 
 
 async def test_a_repeated_write_changes_nothing(bank: ExperienceBank) -> None:
@@ -47,7 +45,7 @@ async def test_a_repeated_write_changes_nothing(bank: ExperienceBank) -> None:
     before = await bank.nearest("odd numbers", IDS)
     await bank.write([*ITEMS, ITEMS[0]], problem="p", iteration=0)
     assert await bank.nearest("odd numbers", IDS) == before
-    assert await bank._run(lambda: bank._open().count()) == len(ITEMS)
+    assert len(await bank.store.read(COLLECTION, IDS)) == len(ITEMS)
 
 
 async def test_only_the_ledger_says_what_is_seen(bank: ExperienceBank) -> None:
@@ -114,58 +112,17 @@ async def test_a_folder_that_cant_be_used_is_said(tmp_path: Path, place: str) ->
         "no database": broken,
         "/proc": Path("/proc/memory"),
     }[place]
-    bank = ExperienceBank(str(folder))
+    bank = open_bank(Where(str(folder)))
     with pytest.raises(StorageError, match=r"memory: .* can't be used \(.+\)\. Set memory_folder"):
         await bank.write(ITEMS, problem="p", iteration=0)
-    bank._worker.shutdown()
 
 
-def test_one_bank_per_folder(tmp_path: Path) -> None:
-    assert open_bank(str(tmp_path)) is open_bank(str(tmp_path))
-    assert open_bank(str(tmp_path)) is not open_bank(str(tmp_path / "other"))
+def test_one_store_per_folder(tmp_path: Path) -> None:
+    one = open_store(Where(str(tmp_path)))
+    assert open_bank(Where(str(tmp_path))).store is one
+    assert open_bank(Where(str(tmp_path / "other"))).store is not one
 
 
 def test_the_kind_is_part_of_an_items_identity() -> None:
     assert Item("conclusion", "x").id != Item("pitfall", "x").id
     assert Item("conclusion", "x").id == "7bc4ccbf21e4b560"
-
-
-def test_the_conditions_are_part_of_an_items_identity() -> None:
-    bare, odd, even = (Item("conclusion", "x", given) for given in ("", "n odd", "n even"))
-    assert len({bare.id, odd.id, even.id}) == 3
-    assert new_items([bare, odd, even, odd], []) == [bare, odd, even]
-
-
-def test_only_what_is_new_stays() -> None:
-    known = [Item("conclusion", "T(2) = 3 holds for all n")]
-    items = [
-        Item("conclusion", "T(2)=3 holds for all n."),
-        Item("conclusion", "T(2) = 4 holds for all n"),
-        Item("conclusion", "T(2) = 4 holds for all n."),
-        Item("pitfall", "T(2) = 3 holds for all n"),
-    ]
-    assert new_items(items, known) == [items[1], items[3]]
-
-
-def test_the_fuller_of_two_new_items_stays() -> None:
-    short = Item("conclusion", "T(2) = 3")
-    long = Item("conclusion", "T(2) = 3 and T(3) = 7")
-    assert new_items([short, long], []) == [long]
-    assert new_items([long, short], []) == [long]
-    assert new_items([short], [long]) == []
-    assert new_items([long], [short]) == [long]
-
-
-def test_vectors_of_another_embedder_can_be_given() -> None:
-    one, other = Item("conclusion", "p divides q"), Item("conclusion", "q is divisible by p")
-    vectors = {one.text: [1.0, 0.0], other.text: [0.0, 1.0]}
-    assert new_items([other], [one]) == []
-    assert new_items([other], [one], vectors=vectors) == [other]
-
-
-@given(st.lists(st.builds(Item, st.sampled_from(["conclusion", "pitfall"]), st.text(max_size=8))))
-@settings(max_examples=50, derandomize=True, deadline=None)
-def test_new_items_are_new_once(items: list[Item]) -> None:
-    fresh = new_items(items, [])
-    assert new_items(items, fresh) == []
-    assert new_items(fresh, []) == fresh

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tmas_graph.memory.experience_bank import Item
+from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Changes, Entry, applied, ledger_of, rows_of, united
 from tmas_graph.serde import serializer
 

@@ -3,7 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from tmas_graph.memory.experience_bank import ExperienceBank, Item
+from tmas_graph.memory.chroma import Where
+from tmas_graph.memory.experience_bank import ExperienceBank, open_bank
+from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Entry
 from tmas_graph.memory.retrieval import Noted, fitted, noted, offered, retrieve, words
 from tmas_graph.prompts import estimate_tokens
@@ -16,10 +18,10 @@ QUERY = "the sum of the first n odd numbers"
 
 @pytest.fixture
 async def bank(tmp_path: Path) -> AsyncIterator[ExperienceBank]:
-    bank = ExperienceBank(str(tmp_path / "memory"))
+    bank = open_bank(Where(str(tmp_path / "memory")))
     await bank.write([*ALIKE, FAR], problem="p", iteration=0)
     yield bank
-    bank._worker.shutdown()
+    await bank.store.close()
 
 
 async def ranked(bank: ExperienceBank, *ledger: Entry) -> list[Item]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from tmas_graph.agents.fitting import Shown, prompt
-from tmas_graph.memory.experience_bank import Item, ItemKind
+from tmas_graph.memory.items import Item, ItemKind
 from tmas_graph.memory.ledger import Changes
 from tmas_graph.memory.retrieval import Noted
 from tmas_graph.models.replies import Model, Reply

@@ -60,8 +60,8 @@ def show(
 async def _story(folder: Path, name: str) -> dict[str, Any]:
     from tmas_graph.cli.threads import status_of
     from tmas_graph.graph import GRAPH_VERSION
-    from tmas_graph.memory.experience_bank import open_bank
     from tmas_graph.memory.ledger import ledger_of
+    from tmas_graph.memory.opening import bank_of
     from tmas_graph.memory.retrieval import noted
     from tmas_graph.progress import attempt_of, attempts, current
     from tmas_graph.spending import account
@@ -71,7 +71,7 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         record = await store.get(name)
         values = await store.values(record.id)
         status = status_of(record, store)
-    bank = open_bank(record.settings.memory_folder)
+    bank = bank_of(record.settings)
     ledger = ledger_of(values.get("experience", ()))
     items = await bank.read([entry.id for entry in ledger])
     experience = noted(ledger, {item.id: item for item in items})

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any, Literal
 
-from tmas_graph.memory.experience_bank import Item, new_items
+from tmas_graph.memory.items import Item
+from tmas_graph.memory.merging import new_items
 
 Status = Literal["open", "supported", "refuted"]
 Row = tuple[str, int, tuple[int, ...], tuple[int, ...], str, str]

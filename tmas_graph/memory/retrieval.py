@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tmas_graph.memory.experience_bank import ExperienceBank, Item, ItemKind
+from tmas_graph.memory.experience_bank import ExperienceBank
+from tmas_graph.memory.items import Item, ItemKind
 from tmas_graph.memory.ledger import Entry, Status
 from tmas_graph.prompts import within
 

@@ -1,0 +1,24 @@
+"""What the experience bank holds: one low-level result, technique or pitfall."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from tmas_graph.state import digest
+
+ItemKind = Literal["conclusion", "technique", "pitfall"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One low-level piece of experience."""
+
+    kind: ItemKind
+    text: str
+    conditions: str = ""
+    """When it holds, if not always."""
+
+    @property
+    def id(self) -> str:
+        """Hash of the content: the same item is stored once, however often it is written."""
+        conditions = (self.conditions,) if self.conditions else ()
+        return digest(self.kind, self.text, *conditions)[:16]
