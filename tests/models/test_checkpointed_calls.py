@@ -48,6 +48,9 @@ class Store(Log):
     async def get(self, name: str) -> Call:
         return next(call for call in self.calls if call.id == name)
 
+    async def earlier(self, place: Place, seed: int | None, purpose: str) -> Call | None:
+        return None
+
 
 def within_a_graph(
     work: Callable[[Model], Awaitable[_T]],
@@ -164,6 +167,18 @@ def test_if_the_second_try_fails_the_truncated_reply_stays_and_both_are_paid() -
         [reply] = within_a_graph(once, scripted, max_tokens=10, truncated="retry", attempts=2)
         assert len(scripted.requests) == 3
     assert (reply.ending, reply.usage.calls) == ("truncated", 3)
+
+
+def test_a_second_try_that_the_time_cuts_short_is_paid_in_the_replys_usage() -> None:
+    def slow(request: Request) -> float:
+        return 30.0 if request.index else 0.0
+
+    budget = Budget(max_seconds=1.0)
+    with server(script=cut_at_first, latency=slow) as scripted:
+        given = {"max_tokens": 10, "truncated": "retry"}
+        [reply] = within_a_graph(once, scripted, configurable={BUDGET: budget}, **given)
+    assert (reply.ending, reply.usage) == ("truncated", budget.spent)
+    assert budget.spent.calls == 2
 
 
 def test_a_call_is_not_begun_once_the_budget_is_spent() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from tmas_graph.models.replies import Reply
 from tmas_graph.prompts import Message
@@ -98,6 +98,7 @@ class CallLog(Protocol):
         ...
 
 
+@runtime_checkable
 class CallStore(CallLog, Protocol):
     """A log that gives its calls back, so that checkpoints need to hold no more than their ids."""
 

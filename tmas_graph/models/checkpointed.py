@@ -12,7 +12,7 @@ from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import BudgetSpent, CallError, EndpointDown, RequestRefused
 from tmas_graph.models import pool, telemetry
 from tmas_graph.models.budget import Budget
-from tmas_graph.models.calls import Call, CallLog, Place, restored
+from tmas_graph.models.calls import Call, CallLog, CallStore, Place, restored
 from tmas_graph.models.making import Ask
 from tmas_graph.models.replies import Model, Reply, total
 from tmas_graph.prompts import Message, Prompt
@@ -95,10 +95,8 @@ class _Caller:
                 )
             else:
                 call = await self._call(prompt, offset=offset, purpose="retry")
-        except CallError as error:
+        except (CallError, BudgetSpent) as error:
             return replace(reply, usage=reply.usage + error.usage)
-        except BudgetSpent:
-            return reply
         [new] = call.replies[:1]
         spent = reply.usage + new.usage
         if not begun:
@@ -177,14 +175,14 @@ def _continued(prompt: Prompt, begun: str) -> Prompt:
 
 def _stored(call: Call, log: CallLog | None) -> dict[str, Any]:
     """What a checkpoint holds of `call`: no more than its id where the log can give it back."""
-    return {"call": call.id} if hasattr(log, "get") else call.plain()
+    return {"call": call.id} if isinstance(log, CallStore) else call.plain()
 
 
-async def _earlier(log: Any, ask: Ask, prompt: Prompt) -> Call | None:
+async def _earlier(log: CallLog | None, ask: Ask, prompt: Prompt) -> Call | None:
     """What an earlier sitting of the run has paid for already, though its step didn't end."""
-    if not hasattr(log, "earlier"):
+    if not isinstance(log, CallStore):
         return None
-    call: Call | None = await log.earlier(ask.place, ask.seed, ask.purpose)
+    call = await log.earlier(ask.place, ask.seed, ask.purpose)
     same = call and (call.n, list(call.messages)) == (ask.n, prompt.messages)
     return call if same else None
 
