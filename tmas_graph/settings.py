@@ -74,7 +74,7 @@ class Settings(Endpoint):
     experience_tokens: int = Field(4_000, ge=50)
     """Most tokens of retrieved experience in one prompt."""
     guideline_tokens: int = Field(2_000, ge=50)
-    """Most tokens of the guideline list in one prompt."""
+    """Tokens of the guideline list in one prompt; names are shown even beyond them."""
     memory_folder: str | None = None
     """Chroma folder of the experience bank; none: in memory, or beside the thread's state."""
     prompts_folder: str | None = None
