@@ -1,11 +1,11 @@
 """What a run tells of itself while it goes: plain values, for views and servers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Changes
-from tmas_graph.state import Rollout
+from tmas_graph.state import Rollout, Strategy
 
 
 def of_candidate(kind: str, candidate: Rollout) -> dict[str, Any]:
@@ -37,4 +37,18 @@ def of_changes(iteration: int, fresh: Iterable[Item], changes: Changes) -> dict[
         "refuted": len(changes.refuted),
         "corrected": len(changes.corrected),
         "unknown": changes.unknown,
+    }
+
+
+def of_strategies(
+    iteration: int, known: Sequence[Strategy], bank: Sequence[Strategy], unknown: int
+) -> dict[str, Any]:
+    """What became of the guideline bank, that held the `known` strategies and holds `bank` now."""
+    repeated = [s.name for s in bank[: len(known)] if iteration in s.iterations]
+    return {
+        "event": "guideline",
+        "iteration": iteration,
+        "added": [s.name for s in bank[len(known) :]],
+        "repeated": repeated,
+        "unknown": unknown,
     }

@@ -22,8 +22,8 @@ from tmas_graph.agents import experience, guideline
 from tmas_graph.agents.solution import shown
 from tmas_graph.channels import State, Update
 from tmas_graph.errors import AllCandidatesFailed, RequestRefused
-from tmas_graph.events import of_candidate, of_changes
-from tmas_graph.memory.guideline_bank import listed, merged
+from tmas_graph.events import of_candidate, of_changes, of_strategies
+from tmas_graph.memory import guideline_bank
 from tmas_graph.memory.ledger import applied, ledger_of, rows_of, united
 from tmas_graph.memory.opening import bank_of
 from tmas_graph.memory.retrieval import fitted, retrieve
@@ -38,7 +38,7 @@ from tmas_graph.settings import Role, Settings
 from tmas_graph.state import Input, Output, Unstored, as_problem
 from tmas_graph.usage import Usage
 
-GRAPH_VERSION = 3
+GRAPH_VERSION = 4
 """Changes when threads of older versions can't be resumed: nodes or state were renamed."""
 
 
@@ -94,20 +94,22 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
 
 
 async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:
-    """Add the strategies that were tried to the guideline bank."""
+    """List the strategies that were tried, how often, and how they ended."""
     settings, known = settings_of(runtime), tuple(state.get("strategies", ()))
     rollouts = shown(progress.current(state), settings.rollouts_tokens)
     if progress.is_halted(state) or not rollouts:
         return {"bank_usage": {"guideline": Usage()}}
     model, prompts = _model("guideline", state, settings), Prompts.of(settings)
-    seen, t = listed(known, settings.guideline_tokens), state["iteration"]
+    seen, t = guideline_bank.listed(known, settings.guideline_tokens), state["iteration"]
     try:
         reply = await guideline.name_strategies(model, prompts, state["problem"], rollouts, seen)
     except RequestRefused as error:
         return _skipped(runtime, "guideline", error)
-    bank = merged(known, guideline.parse(reply, t))
-    added = [s.name for s in bank[len(known) :]]
-    runtime.stream_writer({"event": "guideline", "iteration": t, "added": added})
+    told = guideline.parse(reply, known, len(rollouts))
+    scores = {number: rollout.score for number, rollout in enumerate(rollouts, 1)}
+    # Comparing names may take a while: off the event loop.
+    bank = await asyncio.to_thread(guideline_bank.applied, known, told.said, t, scores)
+    runtime.stream_writer(of_strategies(t, known, bank, told.unknown))
     return {"strategies": bank, "bank_usage": {"guideline": reply.usage}}
 
 

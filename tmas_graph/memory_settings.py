@@ -50,7 +50,7 @@ class Memories(Frozen):
     experience_tokens: int = Field(4_000, ge=50)
     """Most tokens of retrieved experience in one prompt."""
     guideline_tokens: int = Field(2_000, ge=50)
-    """Most tokens of the guideline list in one prompt."""
+    """Tokens of the guideline list in one prompt; names are shown even beyond them."""
     memory_scope: Scope = "problem"
     """`run`, `library`: techniques and pitfalls of other problems of this run, or of all runs."""
     run_name: str = Field("", max_length=200)

@@ -116,13 +116,28 @@ class Strategy:
     """A high-level approach that was tried, whether it worked or not."""
 
     name: str
-    essence: str
-    iterations: tuple[int, ...] = ()
-    """In which iterations it was reported."""
+    essence: str = ""
+    """Its main idea, as it was first said."""
+    tried: tuple[tuple[int, int], ...] = ()
+    """For each iteration in which it was named: the iteration, and how many candidates used it."""
+    best_score: float | None = None
+    """The best mean score of the candidates that used it; None is "unknown", which is not 0."""
+    outcome: str = ""
+    """How it ended, as it was last said."""
 
     def __post_init__(self) -> None:
         """Undo what msgpack does: tuples come back from a checkpoint as lists."""
-        object.__setattr__(self, "iterations", tuple(self.iterations))
+        object.__setattr__(self, "tried", tuple((t, count) for t, count in self.tried))
+
+    @property
+    def tries(self) -> int:
+        """How many candidates used it, over all iterations."""
+        return sum(count for _, count in self.tried)
+
+    @property
+    def iterations(self) -> tuple[int, ...]:
+        """In which iterations it was named, in order."""
+        return tuple(t for t, _ in self.tried)
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,46 @@ def test_items_are_shown_with_what_became_of_them_and_where_they_are_from(
         assert text in out
 
 
+def naming(request: Request, choice: int) -> ScriptedReply | str:
+    """The Guideline agent names two strategies, and then one of them again."""
+    if request.agent != "guideline":
+        return Reasoner().short()(request, choice)
+    if "- G1 Descent" in request.text:
+        return "- G2 (attempts 1, 2): [b]done[/b]"
+    return "- Descent: go down: how it ended\n- Induction on n: go up (attempt 2): no base case"
+
+
+def test_strategies_are_shown_with_how_often_they_were_tried_and_how_they_ended(
+    tmas: Tmas, scripted: ScriptedServer
+) -> None:
+    scripted.change(script=naming)
+    done = tmas("solve", "What is 6·7?", "-T", "2")
+    assert "guideline bank: 0 new strategies, 1 tried again" in done.out
+    [row] = json.loads(tmas("threads", "--json").out)
+    story = json.loads(tmas("show", row["thread"], "--json").out)
+    first, second = story["strategies"]
+    assert first == {
+        "id": "G1",
+        "name": "Descent",
+        "essence": "go down: how it ended",
+        "tries": 1,
+        "iterations": [0],
+        "best_score": None,
+        "outcome": "",
+    }
+    assert (second["id"], second["tries"], second["iterations"]) == ("G2", 3, [0, 1])
+    scores = [a["score"] for a in story["attempts"]]
+    assert second["best_score"] == max(min(scores[:2]), *scores[2:])
+    out = tmas("show", row["thread"]).out
+    for text in (
+        "G1 Descent go down: how it ended",
+        "1 candidate in iteration 0 · best score –",
+        "G2 Induction on n go up",
+        f"3 candidates in iteration 0, 1 · best score {second['best_score']:.2f} · [b]done[/b]",
+    ):
+        assert text in out
+
+
 def test_a_thread_that_stopped_shows_its_cause(tmas: Tmas, scripted: ScriptedServer) -> None:
     scripted.change(fail=lambda r: 503)
     tmas("solve", "What?")

@@ -119,9 +119,11 @@ class Reasoner:
         )
 
     def _guideline(self, request: Request, mark: str, rng: random.Random) -> str:
+        shown = len(re.findall(r"^## Attempt \d", request.text, re.M)) or 1
         return "\n".join(
             f"- STRAT-{_mark(rng)} {' '.join(rng.choices(_WORDS, k=3))}: "
-            f"{prose(rng, self.lengths.essence, paragraphs=False)}"
+            f"{prose(rng, self.lengths.essence, paragraphs=False)} "
+            f"(attempt {rng.randint(1, shown)}): {' '.join(rng.choices(_WORDS, k=4))}"
             for _ in range(self.strategies)
         )
 

@@ -55,7 +55,8 @@ class PlainView(View):
         if kind in ("experience", "guideline"):
             what = "new item" if kind == "experience" else "new strategy"
             more = f"; not updated: {line(event['cause'])}" if event.get("cause") else ""
-            return f"  {kind} bank: {counted(len(event['added']), what)}{more}"
+            known = f", {len(event['repeated'])} tried again" if event.get("repeated") else ""
+            return f"  {kind} bank: {counted(len(event['added']), what)}{known}{more}"
         if kind == "standing":
             return f"  leading: {_leading(event)} · {self.spent()}"
         return ""

@@ -13,7 +13,7 @@ from tmas_graph.usage import Usage
 
 if TYPE_CHECKING:
     from tmas_graph.memory.retrieval import Noted
-    from tmas_graph.state import Attempt
+    from tmas_graph.state import Attempt, Strategy
 
 
 def show(
@@ -87,7 +87,7 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         "attempts": [asdict(a) for a in tried],
         "rollouts": [asdict(r) for r in values.get("rollouts", ())],
         "experience": _history(experience, tried),
-        "strategies": [asdict(s) for s in values.get("strategies", ())],
+        "strategies": _strategies(values.get("strategies", ())),
         "spend": [asdict(s) for s in account(values)] if record.version == GRAPH_VERSION else [],
         "result": asdict(values["result"]) if values.get("result") else None,
     }
@@ -119,6 +119,22 @@ def _history(experience: "list[Noted]", attempts: "Iterable[Attempt]") -> list[d
     ]
 
 
+def _strategies(strategies: "Iterable[Strategy]") -> list[dict[str, Any]]:
+    """Each strategy of the guideline bank with its history."""
+    return [
+        {
+            "id": f"G{number}",
+            "name": one.name,
+            "essence": one.essence,
+            "tries": one.tries,
+            "iterations": list(one.iterations),
+            "best_score": one.best_score,
+            "outcome": one.outcome,
+        }
+        for number, one in enumerate(strategies, 1)
+    ]
+
+
 def _print(story: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.panel import Panel
@@ -139,7 +155,7 @@ def _print(story: dict[str, Any]) -> None:
         console.print(_spend(story["spend"]))
     items = [(f"{i['name']} {i['kind']}", _said(i), _standing(i)) for i in story["experience"]]
     _print_bank(console, "Experience bank", items)
-    strategies = [(s["name"], s["essence"], "") for s in story["strategies"]]
+    strategies = [(f"{s['id']} {s['name']}", s["essence"], _ending(s)) for s in story["strategies"]]
     _print_bank(console, "Guideline bank", strategies)
     if result := story["result"]:
         if result["solution"]:
@@ -207,6 +223,16 @@ def _standing(item: dict[str, Any]) -> str:
     scores = ["–" if r["score"] is None else f"{r['score']:.2f}" for r in item["rollouts"]]
     source = f" (mean scores {', '.join(scores)})" if scores else ""
     return " · ".join([*parts, f"from iteration {item['iteration']}{source}"])
+
+
+def _ending(strategy: dict[str, Any]) -> str:
+    """How often a strategy was tried, how well it did, and how it ended, in words."""
+    from tmas_graph.cli.report import counted
+
+    where = ", ".join(map(str, strategy["iterations"]))
+    tried = f"{counted(strategy['tries'], 'candidate')} in iteration {where}"
+    score = "–" if strategy["best_score"] is None else f"{strategy['best_score']:.2f}"
+    return " · ".join(filter(None, [tried, f"best score {score}", strategy["outcome"]]))
 
 
 def _print_bank(console: Any, title: str, entries: list[tuple[str, str, str]]) -> None:
