@@ -61,3 +61,8 @@ class Memories(Frozen):
     """Chroma server of the experience bank, which several processes may share."""
     embeddings: Embeddings = Embeddings()
     """What turns items into vectors."""
+
+    @property
+    def experience_limit(self) -> int | None:
+        """Most tokens of experience in one prompt; None where all items are shown."""
+        return None if self.retrieval == "all" else self.experience_tokens
