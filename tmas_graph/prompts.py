@@ -24,6 +24,8 @@ from tmas_graph.state import digest
 
 _HERE = Path(__file__).parent
 _SHIPPED = (_HERE / "_prompts", _HERE.parent / "prompts")  # in the wheel, in a checkout
+_HEADING = re.compile(r"(^|[\n\r\x0b\x0c\x85\u2028\u2029])([^\S\n\r]{0,3}#{1,6})(?=\s|\Z)")
+"""At the beginning of anything that a reader may take for a line."""
 _FAULTS = (TemplateError, TypeError, ValueError, ArithmeticError, OSError)
 _NAMES = (
     "solution_initial",
@@ -145,6 +147,7 @@ def _environment(folder: str | None, prompt_set: PromptSet) -> ImmutableSandboxe
     )
     environment.filters["score"] = score_text
     environment.filters["unboxed"] = unboxed
+    environment.filters["under"] = under
     return environment
 
 
@@ -156,6 +159,17 @@ def score_text(score: float | None) -> str:
 def unboxed(text: str, instead: str = r"The answer is \1.") -> str:
     r"""`text` with `instead` for each `\boxed{…}`: small models copy any box that they see."""
     return re.sub(r"\\boxed\{([^{}]*)\}", instead, text).strip()
+
+
+def under(text: str, level: int) -> str:
+    """`text` with its Markdown headings below one of `level`, under which a template puts it.
+
+    Solutions have headings of their own, and one may read like those of a prompt ("# Your task").
+    Quoting or a fence would make models imitate the quote, could be closed by the text itself,
+    and would cost tokens; so the text stays as it is, and its headings become what they are:
+    parts of what it stands under. Those within the text keep their order among each other.
+    """
+    return _HEADING.sub(rf"\1\2{'#' * level}", text)
 
 
 def estimate_tokens(text: str) -> int:
