@@ -103,7 +103,9 @@ def test_any_text_gives_items_that_stand_in_it(text: str) -> None:
 
 
 ENDS = "\n\r\x85\u2028\u2029"
-plain = st.text(st.characters(exclude_characters=f"(){ENDS}", exclude_categories=["Cs"]), max_size=20)
+plain = st.text(
+    st.characters(exclude_characters=f"(){ENDS}", exclude_categories=["Cs"]), max_size=20
+)
 balanced = st.recursive(
     plain, lambda part: st.tuples(plain, part, plain).map("{0[0]}({0[1]}){0[2]}".format)
 ).map(str.strip)

@@ -8,7 +8,7 @@ last and have a share of the budget, so that warnings never crowd out what helps
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -128,20 +128,26 @@ async def offered(
 async def judged(
     bank: ExperienceBank, memories: Recalled, wanted: Sequence[str], tokens: int | None
 ) -> list[Noted]:
-    """What the Experience agent may judge, the likeliest to need it first.
+    """What the Experience agent may judge.
 
     It must see what the attempts tell something about, and what it might note a second time: so
-    `wanted` is the problem and all that the checks found. What is recent or open goes before what
-    is supported, as nobody has judged it yet. Refuted items are there as far as they have room,
-    so that they aren't noted again. Likeness counts against none: two items that say nearly the
-    same are what it should see side by side.
+    `wanted` is the problem and all that the checks found. Half the budget goes to what candidates
+    are likeliest to be shown, because that misleads them if it is wrong, however many support it;
+    the other half to what is recent or open, as nobody has judged it yet. Refuted items are there
+    as far as they have room, so that they aren't noted again. Likeness counts against none: two
+    items that say nearly the same are what it should see side by side.
     """
     if tokens is None or not memories.items:
         return list(memories.items)
     near = await _relevance(bank, memories, wanted)
     newest = max(one.entry.iteration for one in memories.items)
-    scores = {o.entry.id: near[o.entry.id] + TRUST * _need(o, newest) for o in memories.items}
-    return _chosen(_Choice(memories, scores, tokens, 1.0), memories.items)
+    trusted = {o.entry.id: near[o.entry.id] + TRUST * _trust(o) for o in memories.items}
+    needy = {o.entry.id: near[o.entry.id] + TRUST * _need(o, newest) for o in memories.items}
+    right = [one for one in memories.items if one.status != "refuted"]
+    first = _ranked(_Choice(memories, trusted, tokens // 2, 1.0), right)
+    left = tokens - sum(map(_cost, first))
+    rest = [one for one in memories.items if one not in first]
+    return [*first, *_chosen(_Choice(memories, needy, left, 1.0), rest)]
 
 
 def words(one: Noted) -> str:
@@ -169,11 +175,11 @@ def _chosen(by: _Choice, items: Sequence[Noted]) -> list[Noted]:
     right = [one for one in items if one.status != "refuted"]
     wrong = [one for one in items if one.status == "refuted"]
     kept = min(by.tokens // PITFALLS, sum(map(_cost, wrong)))
-    first = _ranked(by, right, by.tokens - kept)
-    return [*first, *_ranked(by, wrong, by.tokens - sum(map(_cost, first)))]
+    first = _ranked(replace(by, tokens=by.tokens - kept), right)
+    return [*first, *_ranked(replace(by, tokens=by.tokens - sum(map(_cost, first))), wrong)]
 
 
-def _ranked(by: _Choice, items: Sequence[Noted], tokens: int) -> list[Noted]:
+def _ranked(by: _Choice, items: Sequence[Noted]) -> list[Noted]:
     ordered = sorted(items, key=lambda one: one.entry.id)
     rows = {one.entry.id: row for row, one in enumerate(by.memories.items)}
     ranked = Ranked(
@@ -181,7 +187,7 @@ def _ranked(by: _Choice, items: Sequence[Noted], tokens: int) -> list[Noted]:
         by.memories.vectors[[rows[one.entry.id] for one in ordered]],
         np.array([_cost(one) for one in ordered]),
     )
-    return [ordered[place] for place in diverse(ranked, tokens, by.weight)] if ordered else []
+    return [ordered[place] for place in diverse(ranked, by.tokens, by.weight)] if ordered else []
 
 
 async def _relevance(
