@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from cases import cases
 from endpoints.protocol import Request, ScriptedReply
-from endpoints.reasoner import Reasoner, prose, role_of
+from endpoints.reasoner import Reasoner, role_of
 from endpoints.scripted import ScriptedServer, server
 from langgraph.checkpoint.memory import InMemorySaver
 

@@ -1,7 +1,7 @@
 """Which of many vectors to take within a budget: near to what is asked for, unlike each other.
 
-Exact over all of them, in numpy. Similarities are rounded before anything is decided by them, so
-that the same vectors give the same choice on every machine.
+Exact over all of them, in numpy. Similarities, whose last digits differ from machine to machine,
+are rounded before anything is decided by them.
 """
 
 from collections.abc import Sequence
@@ -44,20 +44,24 @@ def diverse(ranked: Ranked, budget: int, weight: float = LAMBDA) -> list[int]:
 
     The next is always the one with the greatest \(\lambda s - (1-\lambda)m\), where s is its score
     and m its similarity to the most similar one that was taken, among those that still fit.
+
+    Args:
+        ranked: what to choose from; at least one.
+        budget: tokens.
+        weight: lambda; 1 takes the scores alone.
     """
-    alike = similarity(ranked.vectors, ranked.vectors)
-    nearest = np.zeros(len(ranked.scores))
-    open_ = ranked.costs <= budget
+    alike = (1 - weight) * np.maximum(similarity(ranked.vectors, ranked.vectors), 0.0)
+    worth, loss = weight * ranked.scores, np.zeros(len(ranked.scores))
     taken: list[int] = []
-    while open_.any():
-        values = np.round(weight * ranked.scores - (1 - weight) * nearest, _DIGITS)
-        best = int(np.argmax(np.where(open_, values, -np.inf)))
-        budget -= int(ranked.costs[best])
-        nearest = alike[best] if not taken else np.maximum(nearest, alike[best])
+    while True:
+        worth[ranked.costs > budget] = -np.inf
+        best = int(np.argmax(worth - loss))
+        if worth[best] == -np.inf:
+            return taken
         taken.append(best)
-        open_[best] = False
-        open_ &= ranked.costs <= budget
-    return taken
+        budget -= int(ranked.costs[best])
+        worth[best] = -np.inf
+        np.maximum(loss, alike[best], out=loss)
 
 
 def matrix(rows: Sequence[Sequence[float]]) -> Floats:

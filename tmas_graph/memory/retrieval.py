@@ -7,6 +7,7 @@ precedes an open one that is as relevant. Of refuted ones the relevance alone co
 last and have a share of the budget, so that warnings never crowd out what helps.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -122,7 +123,8 @@ async def offered(
         return useful
     near = await _relevance(bank, memories, wanted)
     scores = {one.entry.id: near[one.entry.id] + TRUST * _trust(one) for one in useful}
-    return _chosen(_Choice(memories, scores, tokens, LAMBDA), useful)
+    # Off the event loop: several threads of numpy take long on a busy machine.
+    return await asyncio.to_thread(_chosen, _Choice(memories, scores, tokens, LAMBDA), useful)
 
 
 async def judged(
@@ -140,14 +142,7 @@ async def judged(
     if tokens is None or not memories.items:
         return list(memories.items)
     near = await _relevance(bank, memories, wanted)
-    newest = max(one.entry.iteration for one in memories.items)
-    trusted = {o.entry.id: near[o.entry.id] + TRUST * _trust(o) for o in memories.items}
-    needy = {o.entry.id: near[o.entry.id] + TRUST * _need(o, newest) for o in memories.items}
-    right = [one for one in memories.items if one.status != "refuted"]
-    first = _ranked(_Choice(memories, trusted, tokens // 2, 1.0), right)
-    left = tokens - sum(map(_cost, first))
-    rest = [one for one in memories.items if one not in first]
-    return [*first, *_chosen(_Choice(memories, needy, left, 1.0), rest)]
+    return await asyncio.to_thread(_to_judge, memories, near, tokens)
 
 
 def words(one: Noted) -> str:
@@ -169,6 +164,17 @@ class _Choice:
     tokens: int
     weight: float
     """Of the score, against likeness."""
+
+
+def _to_judge(memories: Recalled, near: Mapping[str, float], tokens: int) -> list[Noted]:
+    newest = max(one.entry.iteration for one in memories.items)
+    trusted = {o.entry.id: near[o.entry.id] + TRUST * _trust(o) for o in memories.items}
+    needy = {o.entry.id: near[o.entry.id] + TRUST * _need(o, newest) for o in memories.items}
+    right = [one for one in memories.items if one.status != "refuted"]
+    first = _ranked(_Choice(memories, trusted, tokens // 2, 1.0), right)
+    rest = [one for one in memories.items if one not in first]
+    left = tokens - sum(map(_cost, first))
+    return [*first, *_chosen(_Choice(memories, needy, left, 1.0), rest)]
 
 
 def _chosen(by: _Choice, items: Sequence[Noted]) -> list[Noted]:
