@@ -147,7 +147,7 @@ def _environment(folder: str | None, prompt_set: PromptSet) -> ImmutableSandboxe
     )
     environment.filters["score"] = score_text
     environment.filters["unboxed"] = unboxed
-    environment.filters["under"] = under
+    environment.filters["nested"] = nested
     return environment
 
 
@@ -161,15 +161,15 @@ def unboxed(text: str, instead: str = r"The answer is \1.") -> str:
     return re.sub(r"\\boxed\{([^{}]*)\}", instead, text).strip()
 
 
-def under(text: str, level: int) -> str:
-    """`text` with its Markdown headings below one of `level`, under which a template puts it.
+def nested(text: str) -> str:
+    """`text` with its Markdown headings two levels down: prompts have none below the second.
 
     Solutions have headings of their own, and one may read like those of a prompt ("# Your task").
-    Quoting or a fence would make models imitate the quote, could be closed by the text itself,
-    and would cost tokens; so the text stays as it is, and its headings become what they are:
-    parts of what it stands under. Those within the text keep their order among each other.
+    A fence or a quote would be imitated by models, could be closed by the text itself, and would
+    cost tokens. So the text stays as it is, and its headings become what they are: parts of what
+    it stands under, in their order among each other.
     """
-    return _HEADING.sub(rf"\1\2{'#' * level}", text)
+    return _HEADING.sub(r"\1\2##", text)
 
 
 def estimate_tokens(text: str) -> int:
