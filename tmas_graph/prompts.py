@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -175,14 +175,3 @@ def nested(text: str) -> str:
 def estimate_tokens(text: str) -> int:
     """About how many tokens `text` has: three bytes each, rather too many than too few."""
     return len(text.encode("utf-8", "replace")) // 3 + 1
-
-
-def within(texts: Iterable[str], budget: int) -> int:
-    """How many of `texts`, from the first on, fit into `budget` tokens."""
-    count = spent = 0
-    for text in texts:
-        spent += estimate_tokens(text)
-        if spent > budget:
-            break
-        count += 1
-    return count
