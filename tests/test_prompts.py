@@ -12,7 +12,7 @@ from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Entry
 from tmas_graph.memory.retrieval import Noted
 from tmas_graph.models.replies import Reply
-from tmas_graph.prompts import Message, Prompt, Prompts, estimate_tokens, score_text, within
+from tmas_graph.prompts import Message, Prompt, Prompts, estimate_tokens, score_text
 from tmas_graph.state import Kind, Problem, Rollout, Strategy, Verification
 
 HOSTILE = r"\boxed{\frac{1}{2}} {{ x }} {% raw %} {# no #} $%s %d {0} \u0041 <b>&amp;"
@@ -265,10 +265,8 @@ def test_an_unknown_score_is_not_zero() -> None:
     assert (score_text(None), score_text(0.0), score_text(2 / 3)) == ("unknown", "0.00", "0.67")
 
 
-def test_texts_are_taken_from_the_first_on_until_the_budget_is_spent() -> None:
-    texts = ["a" * 30, "b" * 30, "c" * 3]
-    one = estimate_tokens(texts[0])
-    assert [within(texts, n) for n in (0, one - 1, one, 2 * one, 3 * one)] == [0, 0, 1, 2, 3]
+def test_tokens_are_rather_overestimated_and_any_text_has_some() -> None:
+    assert estimate_tokens("a" * 30) == 11
     assert estimate_tokens("数" * 10) >= 10
     assert estimate_tokens("\ud800") > 0
 

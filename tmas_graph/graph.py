@@ -24,9 +24,10 @@ from tmas_graph.channels import State, Update
 from tmas_graph.errors import AllCandidatesFailed, RequestRefused
 from tmas_graph.events import of_candidate, of_changes, of_strategies
 from tmas_graph.memory import guideline_bank
+from tmas_graph.memory.flaws import findings
 from tmas_graph.memory.ledger import applied, ledger_of, rows_of, united
 from tmas_graph.memory.opening import bank_of
-from tmas_graph.memory.retrieval import fitted, retrieve
+from tmas_graph.memory.retrieval import judged, recalled
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import BUDGET, checkpointed
@@ -73,19 +74,23 @@ def epsilon_branch(state: State) -> list[Send]:
 async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
     """Note what the next attempts can reuse, and what speaks for or against what is noted."""
     settings, ledger = settings_of(runtime), ledger_of(state.get("experience", ()))
+    if not settings.experience:
+        return _off(runtime, "experience", state)
     rollouts = shown(progress.current(state), settings.rollouts_tokens)
     if progress.is_halted(state) or not rollouts:
         return {"bank_usage": {"experience": Usage()}}
     bank, problem, t = bank_of(settings), state["problem"], state["iteration"]
     model, prompts = _model("experience", state, settings), Prompts.of(settings)
-    nearest = await retrieve(bank, problem.question, ledger)
-    known = fitted(nearest, settings.experience_tokens)
+    memories = await recalled(bank, ledger)
+    wanted = [problem.question, *findings(r.summary for r in rollouts)]
+    known = await judged(bank, memories, wanted, settings.experience_limit)
     try:
         reply = await experience.extract(model, prompts, problem, rollouts, known)
     except RequestRefused as error:
         return _skipped(runtime, "experience", error)
-    held = [one.item for one in nearest]
-    changes = await asyncio.to_thread(united, experience.parse(reply, known), held)
+    changes, held = experience.parse(reply, known), [one.item for one in memories.items]
+    if settings.dedup:
+        changes = await asyncio.to_thread(united, changes, held, memories.wrong)
     fresh = [item for item in changes.items if item not in held]
     await bank.write(fresh, problem=problem.id, iteration=t)
     runtime.stream_writer(of_changes(t, fresh, changes))
@@ -96,6 +101,8 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
 async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:
     """List the strategies that were tried, how often, and how they ended."""
     settings, known = settings_of(runtime), tuple(state.get("strategies", ()))
+    if not settings.guideline:
+        return _off(runtime, "guideline", state)
     rollouts = shown(progress.current(state), settings.rollouts_tokens)
     if progress.is_halted(state) or not rollouts:
         return {"bank_usage": {"guideline": Usage()}}
@@ -199,6 +206,13 @@ def _model(role: Role, state: State, settings: Settings) -> Model:
 def _budget() -> Budget | None:
     budget: Budget | None = get_config()["configurable"].get(BUDGET)
     return budget
+
+
+def _off(runtime: Runtime[Settings], bank: str, state: State) -> Update:
+    """Say that `bank` isn't kept; nothing is asked."""
+    told = {"event": bank, "iteration": state["iteration"], "added": [], "off": True}
+    runtime.stream_writer(told)
+    return {"bank_usage": {bank: Usage()}}
 
 
 def _skipped(runtime: Runtime[Settings], bank: str, error: RequestRefused) -> Update:

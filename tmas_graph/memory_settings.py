@@ -40,13 +40,13 @@ class Memories(Frozen):
     """The experience bank and the guideline bank."""
 
     experience: bool = True
-    """Keep an experience bank, and show it to candidates that exploit."""
+    """Keep an experience bank, and show it to candidates that exploit; off: no call is made."""
     guideline: bool = True
-    """Keep a guideline bank, and show it to candidates that explore."""
+    """Keep a guideline bank, and show it to candidates that explore; off: no call is made."""
     dedup: bool = True
-    """Take an item or strategy in only if the bank doesn't say it already."""
+    """Take an item or strategy in only if the bank doesn't say it already; off: only the same."""
     retrieval: Retrieval = "similar"
-    """Which items are shown: the most similar that fit, or `all` items."""
+    """Which items are shown: those nearest to problem and flaws that fit, or `all` items."""
     experience_tokens: int = Field(4_000, ge=50)
     """Most tokens of retrieved experience in one prompt."""
     guideline_tokens: int = Field(2_000, ge=50)
@@ -61,3 +61,8 @@ class Memories(Frozen):
     """Chroma server of the experience bank, which several processes may share."""
     embeddings: Embeddings = Embeddings()
     """What turns items into vectors."""
+
+    @property
+    def experience_limit(self) -> int | None:
+        """Most tokens of experience in one prompt; None where all items are shown."""
+        return None if self.retrieval == "all" else self.experience_tokens

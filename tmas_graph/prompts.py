@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,8 @@ from tmas_graph.state import digest
 
 _HERE = Path(__file__).parent
 _SHIPPED = (_HERE / "_prompts", _HERE.parent / "prompts")  # in the wheel, in a checkout
+_HEADING = re.compile(r"(^|[\n\r\x0b\x0c\x85\u2028\u2029])([^\S\n\r]{0,3}#{1,6})(?=\s|\Z)")
+"""At the beginning of anything that a reader may take for a line."""
 _FAULTS = (TemplateError, TypeError, ValueError, ArithmeticError, OSError)
 _NAMES = (
     "solution_initial",
@@ -145,6 +147,7 @@ def _environment(folder: str | None, prompt_set: PromptSet) -> ImmutableSandboxe
     )
     environment.filters["score"] = score_text
     environment.filters["unboxed"] = unboxed
+    environment.filters["nested"] = nested
     return environment
 
 
@@ -158,17 +161,17 @@ def unboxed(text: str, instead: str = r"The answer is \1.") -> str:
     return re.sub(r"\\boxed\{([^{}]*)\}", instead, text).strip()
 
 
+def nested(text: str) -> str:
+    """`text` with its Markdown headings two levels down: prompts have none below the second.
+
+    Solutions have headings of their own, and one may read like those of a prompt ("# Your task").
+    A fence or a quote would be imitated by models, could be closed by the text itself, and would
+    cost tokens. So the text stays as it is, and its headings become what they are: parts of what
+    it stands under, in their order among each other.
+    """
+    return _HEADING.sub(r"\1\2##", text)
+
+
 def estimate_tokens(text: str) -> int:
     """About how many tokens `text` has: three bytes each, rather too many than too few."""
     return len(text.encode("utf-8", "replace")) // 3 + 1
-
-
-def within(texts: Iterable[str], budget: int) -> int:
-    """How many of `texts`, from the first on, fit into `budget` tokens."""
-    count = spent = 0
-    for text in texts:
-        spent += estimate_tokens(text)
-        if spent > budget:
-            break
-        count += 1
-    return count

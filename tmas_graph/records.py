@@ -68,7 +68,8 @@ def differences(record: Record, settings: Settings, models: Mapping[str, str]) -
     changed = sorted(n for n in hashes if hashes[n] != record.prompts.get(n))
     if changed:
         changes.append(f"the prompts {', '.join(changed)}")
-    for role in ROLES:
+    used = {*record.settings.roles_in_use} & {*settings.roles_in_use}
+    for role in (role for role in ROLES if role in used):
         if record.models.get(role) != models.get(role):
             changes.append(f"the {role} model ({record.models.get(role)} → {models.get(role)})")
     old, new = record.settings.model_dump(), settings.model_dump()

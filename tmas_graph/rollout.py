@@ -19,10 +19,11 @@ from typing_extensions import TypedDict
 from tmas_graph.agents import solution, summary, verification
 from tmas_graph.errors import BudgetSpent, CallError
 from tmas_graph.events import of_candidate
+from tmas_graph.memory.flaws import flaws
 from tmas_graph.memory.guideline_bank import listed
 from tmas_graph.memory.ledger import ledger_of
 from tmas_graph.memory.opening import bank_of
-from tmas_graph.memory.retrieval import Noted, fitted, offered, retrieve
+from tmas_graph.memory.retrieval import Noted, offered, recalled
 from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import checkpointed
 from tmas_graph.models.replies import Model, Reply, total
@@ -89,9 +90,13 @@ async def solution_exploit(state: RolloutState, runtime: Runtime[Settings]) -> R
 
 
 async def solution_explore(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
-    """Write a candidate that sees the guideline bank alone, and must avoid what it lists."""
-    memory = await recall(state)
-    strategies = listed(memory.strategies, settings_of(runtime).guideline_tokens)
+    """Write a candidate that sees the guideline bank alone, and must avoid what it lists.
+
+    Where that bank is off, it sees the problem alone.
+    """
+    settings, memory = settings_of(runtime), await recall(state)
+    tried = memory.strategies if settings.guideline else ()
+    strategies = listed(tried, settings.guideline_tokens)
 
     def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
         return solution.explore(model, prompts, problem, strategies)
@@ -213,10 +218,11 @@ async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> R
 
 
 async def _retrieved(problem: Problem, memory: Memory, settings: Settings) -> list[Noted]:
-    query = "\n".join([problem.question, *(r.summary for r in memory.rollouts)])
-    bank = bank_of(settings)
-    items = offered(await retrieve(bank, query, ledger_of(memory.experience)))
-    return fitted(items, settings.experience_tokens)
+    if not settings.experience:
+        return []
+    bank, wanted = bank_of(settings), flaws(r.summary for r in memory.rollouts)
+    memories = await recalled(bank, ledger_of(memory.experience))
+    return await offered(bank, memories, [problem.question, *wanted], settings.experience_limit)
 
 
 def _candidate(state: RolloutState) -> Rollout:

@@ -122,7 +122,9 @@ class Settings(Memories, Endpoint):
     @property
     def roles_in_use(self) -> tuple[AnyRole, ...]:
         """The roles whose endpoints must answer."""
-        return ALL_ROLES if self.judge else ROLES
+        off = {"experience": not self.experience, "guideline": not self.guideline}
+        off["judge"] = not self.judge
+        return tuple(role for role in ALL_ROLES if not off.get(role))
 
     def endpoint(self, role: AnyRole) -> Endpoint:
         """The endpoint of `role`: what holds for all, with what this role does differently."""

@@ -131,7 +131,8 @@ class ThreadStore:
         with self._owned(record.id):
             try:
                 await self._save(replace(record, status="running", cause=""))
-                await bank_of(record.settings).open()
+                if record.settings.experience:
+                    await bank_of(record.settings).open()
                 calls, budget = self.calls(record.id), Budget.of(record.settings, within=run)
                 budget.carry(await calls.spent(), await calls.seconds())
                 place = {BUDGET: budget, LOG: calls}

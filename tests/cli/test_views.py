@@ -1,13 +1,20 @@
 """`tmas threads`, `tmas show` and `tmas settings`."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cli.conftest import Tmas
 from endpoints.protocol import Request, ScriptedReply
 from endpoints.reasoner import Reasoner
 from endpoints.scripted import ScriptedServer
+from rich.console import Console
+
+from tmas_graph import Problem, Settings
+from tmas_graph.cli.live import LiveView
+from tmas_graph.records import Record
 
 
 def test_threads_are_listed_with_their_answers(tmas: Tmas, scripted: ScriptedServer) -> None:
@@ -90,6 +97,7 @@ def test_items_are_shown_with_what_became_of_them_and_where_they_are_from(
         "contradicted": [1],
         "reason": "$1 \\neq 2$",
         "corrected_by": "",
+        "absorbed_by": "",
     }
     assert (second["reason"], second["corrected_by"]) == ("corrected", "E3")
     assert (third["text"], third["conditions"]) == ("[b]halve[/b]", "n is even")
@@ -143,6 +151,55 @@ def test_strategies_are_shown_with_how_often_they_were_tried_and_how_they_ended(
         f"3 candidates in iteration 0, 1 · best score {second['best_score']:.2f} · [b]done[/b]",
     ):
         assert text in out
+
+
+def test_an_item_that_another_one_absorbed_is_told_as_such(
+    tmas: Tmas, scripted: ScriptedServer
+) -> None:
+    def script(request: Request, choice: int) -> ScriptedReply | str:
+        if request.agent != "experience":
+            return Reasoner().short()(request, choice)
+        first = "- [conclusion] T(2) = 3"
+        return f"{first} and T(3) = 7" if "- E1 [conclusion]" in request.text else first
+
+    scripted.change(script=script)
+    told = json.loads(tmas("solve", "What is 6·7?", "-T", "2", "--json").out)
+    story = json.loads(tmas("show", told["thread"], "--json").out)
+    assert [i["absorbed_by"] for i in story["experience"]] == ["E2", ""]
+    assert "open · E2 says it and more · from iteration 0" in tmas("show", told["thread"]).out
+
+
+def test_a_memory_that_is_off_has_no_place_in_a_view(tmas: Tmas, scripted: ScriptedServer) -> None:
+    off = [f"--set={name}=false" for name in ("experience", "guideline")]
+    said = tmas("solve", "What is 6·7?", "-T", "2", *off)
+    assert said.code == 0
+    assert "bank" not in said.out
+    [row] = json.loads(tmas("threads", "--json").out)
+    shown = tmas("show", row["thread"]).out
+    assert "bank" not in shown
+    assert " experience " not in shown
+    story = json.loads(tmas("show", row["thread"], "--json").out)
+    assert (story["experience"], story["strategies"]) == ([], [])
+
+
+@pytest.mark.parametrize("experience", [True, False])
+@pytest.mark.parametrize("guideline", [True, False])
+def test_the_live_view_has_a_column_for_each_memory_that_is_kept(
+    experience: bool, guideline: bool
+) -> None:
+    console = Console(file=io.StringIO(), width=200)
+    view = LiveView(console)
+    given = Settings(experience=experience, guideline=guideline)
+    view.begin(Record("t", Problem("What?"), given, {}, {}, 0, "", "", "", ""))
+    view.on_event({"event": "iteration", "iteration": 0, "modes": ["initial"]})
+    for bank, kept in (("experience", experience), ("guideline", guideline)):
+        told = {"event": bank, "iteration": 0, "added": ["a", "b"] if kept else []}
+        view.on_event(told if kept else {**told, "off": True})
+    console.print(view.picture())
+    drawn = console.file.getvalue()  # type: ignore[attr-defined]
+    assert ("experience" in drawn) == experience
+    assert ("strategies" in drawn) == guideline
+    assert drawn.count("+2") == experience + guideline
 
 
 def test_a_thread_that_stopped_shows_its_cause(tmas: Tmas, scripted: ScriptedServer) -> None:

@@ -52,7 +52,7 @@ class PlainView(View):
             return f"iteration {t}: " + ", ".join(f"{n} {m}" for m, n in counts.items())
         if kind == "candidate" and event["outcome"] != "open":
             return f"  {t}.{event['index']} {event['mode']}: {_ending(event)}{self.load()}"
-        if kind in ("experience", "guideline"):
+        if kind in ("experience", "guideline") and not event.get("off"):
             what = "new item" if kind == "experience" else "new strategy"
             more = f"; not updated: {line(event['cause'])}" if event.get("cause") else ""
             known = f", {len(event['repeated'])} tried again" if event.get("repeated") else ""
@@ -108,15 +108,9 @@ class LiveView(View):
 
     def _iterations(self) -> Table:
         table = Table(box=None, padding=(0, 2, 0, 0))
-        for column in (
-            "t",
-            "modes",
-            "score",
-            "experience",
-            "strategies",
-            "leading answer",
-            "share",
-        ):
+        learns, lists = self._banks()
+        banks = [*(["experience"] if learns else []), *(["strategies"] if lists else [])]
+        for column in ("t", "modes", "score", *banks, "leading answer", "share"):
             table.add_column(column, header_style="dim", overflow="ellipsis", no_wrap=True)
         for t, seen in sorted(self.iterations.items())[-self._rows() :]:
             standing = seen.standing or {}
@@ -124,12 +118,17 @@ class LiveView(View):
                 str(t),
                 _mode_marks(seen.modes),
                 _mean(seen),
-                _plus(seen.learned),
-                _plus(seen.strategies),
+                *([_plus(seen.learned)] if learns else []),
+                *([_plus(seen.strategies)] if lists else []),
                 Text(_short(standing.get("answer")) or ("–" if standing else "…")),
                 f"{standing['share']:.0%}" if standing else "",
             )
         return table
+
+    def _banks(self) -> tuple[bool, bool]:
+        """Whether experience and whether strategies are kept."""
+        assert self.record is not None, "nothing is drawn before a run begins"
+        return self.record.settings.experience, self.record.settings.guideline
 
     def _rows(self) -> int:
         """How many iterations there is room for; the candidates of the last one come first."""

@@ -114,6 +114,7 @@ def _history(experience: "list[Noted]", attempts: "Iterable[Attempt]") -> list[d
             "contradicted": list(one.entry.contradicted),
             "reason": one.reason,
             "corrected_by": names.get(one.entry.corrected_by, ""),
+            "absorbed_by": names.get(one.entry.absorbed_by, ""),
         }
         for one in experience
     ]
@@ -154,9 +155,11 @@ def _print(story: dict[str, Any]) -> None:
     if story["spend"]:
         console.print(_spend(story["spend"]))
     items = [(f"{i['name']} {i['kind']}", _said(i), _standing(i)) for i in story["experience"]]
-    _print_bank(console, "Experience bank", items)
+    if items or story["settings"]["experience"]:
+        _print_bank(console, "Experience bank", items)
     strategies = [(f"{s['id']} {s['name']}", s["essence"], _ending(s)) for s in story["strategies"]]
-    _print_bank(console, "Guideline bank", strategies)
+    if strategies or story["settings"]["guideline"]:
+        _print_bank(console, "Guideline bank", strategies)
     if result := story["result"]:
         if result["solution"]:
             console.print(Panel(words(result["solution"]), title="solution", title_align="left"))
@@ -220,6 +223,8 @@ def _standing(item: dict[str, Any]) -> str:
     if item["status"] == "refuted" and item["reason"]:
         by = f" by {item['corrected_by']}" if item["corrected_by"] else ""
         parts.append(item["reason"] + by)
+    if item["absorbed_by"]:
+        parts.append(f"{item['absorbed_by']} says it and more")
     scores = ["–" if r["score"] is None else f"{r['score']:.2f}" for r in item["rollouts"]]
     source = f" (mean scores {', '.join(scores)})" if scores else ""
     return " · ".join([*parts, f"from iteration {item['iteration']}{source}"])

@@ -78,6 +78,8 @@ class View:
             seen.modes = event["modes"]
         elif kind in ("started", "candidate"):
             seen.candidates[event["index"]] = dict(event)
+        elif event.get("off"):
+            pass
         elif kind == "experience":
             seen.learned = len(event["added"])
         elif kind == "guideline":

@@ -45,7 +45,7 @@ class Row:
     text: str
     data: Data
     vector: Sequence[float] = field(default=(), compare=False)
-    """As long as the collection's others; empty in what is read."""
+    """As long as the collection's others; empty in what is read, unless it is asked for."""
     distance: float = 0.0
     """Cosine distance from what was asked for, in [0, 2]; of what `query` found."""
 
@@ -84,10 +84,10 @@ class Store:
         if rows:
             await self._run(lambda: self._write(name, rows), writes=True)
 
-    async def read(self, name: str, ids: Sequence[str]) -> dict[str, Row]:
-        """The stored ones of `ids`, by id."""
+    async def read(self, name: str, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Row]:
+        """The stored ones of `ids`, by id; with their `vectors`, if these are wanted."""
         distinct = list(dict.fromkeys(ids))
-        return await self._run(lambda: self._read(name, distinct)) if distinct else {}
+        return await self._run(lambda: self._read(name, distinct, vectors)) if distinct else {}
 
     async def query(self, name: str, vector: Sequence[float], ids: Sequence[str]) -> list[Row]:
         """The stored ones of `ids`, those nearest to `vector` first."""
@@ -142,9 +142,12 @@ class Store:
             metadatas=[dict(row.data) for row in distinct],
         )
 
-    def _read(self, name: str, ids: Sequence[str]) -> dict[str, Row]:
-        found = self._open(name).get(ids=list(ids), include=["documents", "metadatas"])
-        rows = map(Row, found["ids"], found["documents"], found["metadatas"])
+    def _read(self, name: str, ids: Sequence[str], vectors: bool) -> dict[str, Row]:
+        include = ["documents", "metadatas", *(["embeddings"] if vectors else [])]
+        found = self._open(name).get(ids=list(ids), include=include)
+        # Chroma gives vectors as a matrix, or none: `or` would ask the matrix for its truth.
+        given = found["embeddings"] if vectors else [()] * len(found["ids"])
+        rows = map(Row, found["ids"], found["documents"], found["metadatas"], given)
         return {row.id: row for row in rows}
 
     def _query(self, name: str, vector: Sequence[float], ids: Sequence[str]) -> list[Row]:

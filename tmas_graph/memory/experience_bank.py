@@ -26,6 +26,14 @@ class Near:
 
 
 @dataclass(frozen=True, slots=True)
+class Stored:
+    """An item as it is kept."""
+
+    item: Item
+    vector: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
 class ExperienceBank:
     """The items of one store."""
 
@@ -60,6 +68,12 @@ class ExperienceBank:
         """The stored ones of `ids`, in that order."""
         found = await self.store.read(COLLECTION, ids)
         return [_item(found[id]) for id in dict.fromkeys(ids) if id in found]
+
+    async def recall(self, ids: Sequence[str]) -> list[Stored]:
+        """The stored ones of `ids` with their vectors, in that order."""
+        found = await self.store.read(COLLECTION, ids, vectors=True)
+        rows = [found[id] for id in dict.fromkeys(ids) if id in found]
+        return [Stored(_item(row), row.vector) for row in rows]
 
     async def nearest(self, query: str, ids: Sequence[str]) -> list[Near]:
         """The stored items of `ids`, those nearest to `query` first."""

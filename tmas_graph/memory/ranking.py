@@ -1,0 +1,69 @@
+"""Which of many vectors to take within a budget: near to what is asked for, unlike each other.
+
+Exact over all of them, in numpy. Similarities, whose last digits differ from machine to machine,
+are rounded before anything is decided by them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+LAMBDA = 0.7
+"""How much the score counts; the rest is the likeness to the most alike one taken before."""
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """What to choose from; all of equal length, in the order in which ties are broken."""
+
+    scores: Floats
+    vectors: Floats
+    costs: NDArray[np.int64]
+    """Tokens of each."""
+
+
+def similarity(vectors: Floats, others: Floats) -> Floats:
+    """Cosine similarity of unit vectors, a row for each of `vectors`."""
+    return np.round(vectors @ others.T, _DIGITS) + 0.0
+
+
+def relevance(vectors: Floats, wanted: Floats) -> Floats:
+    """How near each vector is to the nearest of those that are wanted; 0 where none is."""
+    if not len(wanted):
+        return np.zeros(len(vectors))
+    nearest: Floats = similarity(vectors, wanted).max(axis=1, initial=-1.0)
+    return nearest
+
+
+def diverse(ranked: Ranked, budget: int, weight: float = LAMBDA) -> list[int]:
+    r"""Places of those to take, best first: maximal marginal relevance (Carbonell, Goldstein 1998).
+
+    The next is always the one with the greatest \(\lambda s - (1-\lambda)m\), where s is its score
+    and m its similarity to the most similar one that was taken, among those that still fit.
+
+    Args:
+        ranked: what to choose from; at least one.
+        budget: tokens.
+        weight: lambda; 1 takes the scores alone.
+    """
+    alike = (1 - weight) * np.maximum(similarity(ranked.vectors, ranked.vectors), 0.0)
+    worth, loss = weight * ranked.scores, np.zeros(len(ranked.scores))
+    taken: list[int] = []
+    while True:
+        worth[ranked.costs > budget] = -np.inf
+        best = int(np.argmax(worth - loss))
+        if worth[best] == -np.inf:
+            return taken
+        taken.append(best)
+        budget -= int(ranked.costs[best])
+        worth[best] = -np.inf
+        np.maximum(loss, alike[best], out=loss)
+
+
+def matrix(rows: Sequence[Sequence[float]]) -> Floats:
+    """`rows` as a matrix; without any, one without columns."""
+    return np.asarray(rows, np.float64).reshape(len(rows), -1) if len(rows) else np.zeros((0, 0))
