@@ -17,9 +17,13 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.config import get_config
 from langgraph.types import StreamWriter
 
+from tmas_graph.errors import StorageError
 from tmas_graph.memory.experience_bank import ExperienceBank
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Entry
+from tmas_graph.memory.opening import reader_of
+from tmas_graph.memory.writer_lock import is_taken
+from tmas_graph.memory_settings import Memories
 
 _log = logging.getLogger(__name__)
 _locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
@@ -52,6 +56,30 @@ async def restore(
                 await _search(bank, ledger, problem, missing, depth)
     for said in bank.store.notices():
         tell({"event": "memory", "cause": said})
+
+
+async def texts_of(
+    settings: Memories, ids: Sequence[str], saver: BaseCheckpointSaver[Any], thread: str
+) -> dict[str, Item]:
+    """Those of `ids` that can be found anywhere, by id; nothing is made, mended or locked.
+
+    Raises:
+        StorageError: some aren't in the checkpoints, and the store can't be read.
+    """
+    bank, found, failure = reader_of(settings), dict[str, Item](), None
+    path = bank.store.where.path
+    # To read a folder that another process writes to makes Chroma write, too.
+    if not path or not await asyncio.to_thread(is_taken, path):
+        try:
+            found = {item.id: item for item in await bank.read(ids)}
+        except StorageError as error:
+            failure = error
+        await bank.store.close()
+    if left := set(ids) - found.keys():
+        found |= await items_in(saver, thread, left)
+    if failure and set(ids) - found.keys():
+        raise failure
+    return found
 
 
 async def items_in(
@@ -92,7 +120,7 @@ async def _search(
         items = [found[e.id] for e in ledger if e.iteration == t and e.id in found]
         await bank.write(items, problem=problem, iteration=t)
     if found:
-        _log.warning("memory: %d items were written to %s again", len(found), bank.store.where)
+        _log.info("memory: %d items were written to %s again", len(found), bank.store.where)
     if lost := missing - found.keys():
         bank.kept.lost |= lost
         bank.store.note(

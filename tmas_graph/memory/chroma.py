@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Write:
     """Rows that wait to be written; those that wait together are written together."""
 
@@ -73,7 +73,7 @@ class Store:
         Raises:
             StorageError: the store can't be used.
         """
-        return await self._run(lambda: c.about(name) or {} if (c := self._found()) else {})
+        return await self._look(lambda client: client.about(name) or {}, {})
 
     async def describe(self, name: str, about: Data) -> None:
         """Let `about` be the metadata of collection `name`."""
@@ -102,12 +102,9 @@ class Store:
 
     async def read(self, name: str, ids: Sequence[str], *, vectors: bool = False) -> dict[str, Row]:
         """The stored ones of `ids`, by id."""
-        distinct = list(dict.fromkeys(ids))
-        if not distinct:
+        if not (distinct := list(dict.fromkeys(ids))):
             return {}
-        return await self._run(
-            lambda: c.get(name, distinct, vectors=vectors) if (c := self._found()) else {}
-        )
+        return await self._look(lambda client: client.get(name, distinct, vectors), {})
 
     async def query(self, name: str, vector: Sequence[float], ids: Sequence[str]) -> list[Row]:
         """The stored ones of `ids`, those nearest to `vector` first; exactly, without an index."""
@@ -115,7 +112,7 @@ class Store:
 
     async def ids(self, name: str) -> list[str]:
         """All ids of collection `name`, in the order in which they came."""
-        return await self._run(lambda: c.ids(name) if (c := self._found()) else [])
+        return await self._look(lambda client: client.ids(name), [])
 
     async def drop(self, name: str) -> None:
         """Remove collection `name`, if it is there."""
@@ -157,6 +154,9 @@ class Store:
                 self._worker.shutdown(wait=False)
             self._worker = None
 
+    async def _look(self, look: Callable[[Client], _T], nothing: _T) -> _T:
+        return await self._run(lambda: look(client) if (client := self._found()) else nothing)
+
     async def _run(self, work: Callable[[], _T], *, writes: bool = False) -> _T:
         loop = asyncio.get_running_loop()
         with self._guard:
@@ -166,21 +166,17 @@ class Store:
         return await future
 
     def _guarded(self, work: Callable[[], _T], writes: bool) -> _T:
-        try:
-            if writes:
-                self._own()
-            return work()
-        except StorageError:
-            raise
-        except BaseException as error:  # a panic in Chroma's Rust is no Exception
-            if not self._mended(error):
-                raise explained(self.where, error) from error
-        try:
-            return work()
-        except StorageError:
-            raise
-        except BaseException as error:
-            raise explained(self.where, error) from error
+        for once_more in (True, False):
+            try:
+                if writes:
+                    self._own()
+                return work()
+            except StorageError:
+                raise
+            except BaseException as error:  # a panic in Chroma's Rust is no Exception
+                if not (once_more and self._mended(error)):
+                    raise explained(self.where, error) from error
+        raise AssertionError("the second try returns or raises")
 
     def _own(self) -> None:
         """Be the folder's one writer."""

@@ -66,7 +66,7 @@ class Client:
                 metadatas=[dict(row.data) for row in some],
             )
 
-    def get(self, name: str, ids: Sequence[str], *, vectors: bool) -> dict[str, Row]:
+    def get(self, name: str, ids: Sequence[str], vectors: bool) -> dict[str, Row]:
         """The stored ones of `ids`, by id."""
         found = self._find(name)
         if found is None:
