@@ -44,15 +44,16 @@ def write(url: str, who: int) -> None:
 
 async def test_processes_write_to_one_server_at_the_same_time(tmp_path: Path) -> None:
     context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tmas_graph.memory.experience_bank", "chromadb"])
     with chroma_server(tmp_path / "data") as url:
-        processes = [context.Process(target=write, args=(url, who)) for who in range(3)]
+        processes = [context.Process(target=write, args=(url, who)) for who in range(2)]
         for process in processes:
             process.start()
         for process in processes:
             await asyncio.to_thread(process.join)
             assert process.exitcode == 0
         bank = bank_at(url)
-        every = {item.id: item for who in range(3) for item in items(who)}
+        every = {item.id: item for who in range(2) for item in items(who)}
         assert sorted(await bank.store.ids(COLLECTION)) == sorted(every)
         assert await bank.read(list(every)) == list(every.values())
         near = await bank.nearest("of process 1: use the 7-th power", list(every))
@@ -128,9 +129,9 @@ def http(status: str, body: str, length: int | None = None) -> bytes:
     ("said", "told"),
     [
         (http("404 Not Found", "nope"), r"what answers at URL is no Chroma server \(HTTP 404\)"),
-        (http("200 OK", "<html>"), r"is no Chroma server \(HTTP 200\)"),
+        (http("200 OK", "<html>"), r"what answers at URL is no Chroma server \(HTTP 200\)"),
         (http("200 OK", "<html>", 500), r"no Chroma server answers at URL \(peer closed"),
-        (http("401 Unauthorized", "key?"), r"is no Chroma server \(HTTP 401\)"),
+        (http("401 Unauthorized", "key?"), r"what answers at URL is no Chroma server \(HTTP 401\)"),
         (b"SSH-2.0-x\r\n", r"no Chroma server answers at URL \("),
         (http("200 OK", '{"nanosecond heartbeat": 1}'), r"no Chroma server answers at URL \("),
         (None, r"no Chroma server answers at URL \(timed out\)"),

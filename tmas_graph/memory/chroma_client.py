@@ -110,6 +110,9 @@ class Client:
     def close(self) -> None:
         """Free what the connection holds; one in memory keeps its rows."""
         self.forget()
+        if self._where.server:
+            for part in (self._chroma, self._chroma._admin_client):
+                part._server._session.close()  # which Chroma leaves open
         if self._where.server or self._where.folder:
             self._chroma.close()
 
@@ -179,7 +182,8 @@ def _served(url: str, settings: Any) -> Any:
         client = chromadb.HttpClient(host=url, settings=settings, ssl=url.startswith("https:"))
     except (httpx.HTTPError, ValueError) as error:
         raise silent(url, error) from error
-    client._server._session.timeout = httpx.Timeout(_SECONDS, connect=_SECONDS_TO_CONNECT)  # type: ignore[attr-defined]
+    whole: Any = client
+    whole._server._session.timeout = httpx.Timeout(_SECONDS, connect=_SECONDS_TO_CONNECT)
     return client
 
 
