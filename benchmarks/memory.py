@@ -29,23 +29,7 @@ from tmas_graph.memory.items import Item
 
 BATCH = 4
 LOOKS = 100
-WORDS = [
-    "use",
-    "the",
-    "sum",
-    "of",
-    "odd",
-    "even",
-    "prime",
-    "divisor",
-    "modulo",
-    "bound",
-    "graph",
-    "angle",
-    "square",
-    "root",
-    "series",
-]
+WORDS = ("use", "the", "sum", "of", "odd", "even", "prime", "divisor", "modulo", "bound", "graph")
 
 
 class Given:

@@ -11,6 +11,7 @@ import pytest
 from embedding_server import serving
 
 from tmas_graph.errors import StorageError
+from tmas_graph.memory import chroma_client
 from tmas_graph.memory.chroma import Store, Where
 from tmas_graph.memory.chroma_client import NEXT
 from tmas_graph.memory.experience_bank import COLLECTION, ExperienceBank
@@ -20,6 +21,12 @@ from tmas_graph.memory.served_embeddings import ServedEmbeddings
 pytestmark = pytest.mark.anyio
 ITEMS = [Item("technique", f"use the {i}-th power", "\\(n > 1\\)") for i in range(700)]
 IDS = [item.id for item in ITEMS]
+
+
+@pytest.fixture(autouse=True)
+def large_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write much at once: these tests have no event loop to spare."""
+    monkeypatch.setattr(chroma_client, "_MOST_ROWS_HERE", 256)
 
 
 class Lengths:

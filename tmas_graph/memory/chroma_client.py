@@ -16,7 +16,12 @@ NEXT = ".next"
 """Ends the name of a collection that is built to take another one's place."""
 COMPLETE = "complete"
 """Says in the metadata of such a collection that it may."""
+_INDEX = {"hnsw": {"space": "cosine", "ef_construction": 4, "max_neighbors": 2}}
+"""As cheap to build as it can be: nearness is computed exactly, and never asked of it."""
 _MOST_ROWS = 256
+"""In one request to a server, or read at once."""
+_MOST_ROWS_HERE = 8
+"""Written at once in this process: Chroma lets no other Python run until it is done."""
 _SECONDS_TO_CONNECT = 10.0
 _SECONDS = 60.0
 """For one request to a server."""
@@ -30,6 +35,7 @@ class Client:
         self._where = where
         self._chroma = _connected(where)
         self._collections: dict[str, Any] = {}
+        self._most = _MOST_ROWS if where.server else _MOST_ROWS_HERE
 
     def about(self, name: str) -> Data | None:
         """The metadata of collection `name`; None if there is none."""
@@ -43,7 +49,7 @@ class Client:
             self._collections[name] = self._chroma.get_or_create_collection(
                 name,
                 embedding_function=None,
-                configuration={"hnsw": {"space": "cosine"}},
+                configuration=_INDEX,
                 metadata=dict(about) or None,
             )
         return dict(self._collections[name].metadata or {})
@@ -57,7 +63,7 @@ class Client:
         """Store `rows` in the collection that was made; one whose id is there is replaced."""
         import numpy as np  # noqa: PLC0415  (loaded with Chroma)
 
-        most = min(_MOST_ROWS, self._chroma.get_max_batch_size())
+        most = min(self._most, self._chroma.get_max_batch_size())
         for some in _chunks(rows, most):
             self._collections[name].upsert(
                 ids=[row.id for row in some],
