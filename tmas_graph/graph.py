@@ -25,6 +25,7 @@ from tmas_graph.errors import AllCandidatesFailed, RequestRefused
 from tmas_graph.events import of_candidate, of_changes, of_strategies
 from tmas_graph.memory import guideline_bank
 from tmas_graph.memory.flaws import findings
+from tmas_graph.memory.items import item_rows
 from tmas_graph.memory.ledger import applied, ledger_of, rows_of, united
 from tmas_graph.memory.opening import bank_of
 from tmas_graph.memory.retrieval import judged, recalled
@@ -33,6 +34,7 @@ from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import BUDGET, checkpointed
 from tmas_graph.models.replies import Model
 from tmas_graph.prompts import Prompts
+from tmas_graph.recovery import restore
 from tmas_graph.rollout import build_rollout, memory_of, settings_of
 from tmas_graph.serde import restoring
 from tmas_graph.settings import Role, Settings
@@ -81,6 +83,7 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
         return {"bank_usage": {"experience": Usage()}}
     bank, problem, t = bank_of(settings), state["problem"], state["iteration"]
     model, prompts = _model("experience", state, settings), Prompts.of(settings)
+    await restore(bank, ledger, problem.id, runtime.stream_writer)
     memories = await recalled(bank, ledger)
     wanted = [problem.question, *findings(r.summary for r in rollouts)]
     known = await judged(bank, memories, wanted, settings.experience_limit)
@@ -90,12 +93,14 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
         return _skipped(runtime, "experience", error)
     changes, held = experience.parse(reply, known), [one.item for one in memories.items]
     if settings.dedup:
-        changes = await asyncio.to_thread(united, changes, held, memories.wrong)
+        vectors = await bank.vectors([*held, *changes.items])
+        changes = await asyncio.to_thread(united, changes, held, memories.wrong, vectors)
     fresh = [item for item in changes.items if item not in held]
     await bank.write(fresh, problem=problem.id, iteration=t)
     runtime.stream_writer(of_changes(t, fresh, changes))
     rows = rows_of(applied(ledger, changes, t))
-    return {"experience": rows, "bank_usage": {"experience": reply.usage}}
+    usage = {"experience": reply.usage}
+    return {"experience": rows, "noted": item_rows(fresh), "bank_usage": usage}
 
 
 async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:

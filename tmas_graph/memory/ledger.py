@@ -121,7 +121,12 @@ def hidden(ledger: Iterable[Entry]) -> frozenset[str]:
     )
 
 
-def united(changes: Changes, known: Sequence[Item], wrong: Collection[str] = ()) -> Changes:
+def united(
+    changes: Changes,
+    known: Sequence[Item],
+    wrong: Collection[str] = (),
+    vectors: Mapping[str, Sequence[float]] | None = None,
+) -> Changes:
     """`changes` in which an item that says what a known or earlier one says is that one.
 
     A correction that says all of an item and more isn't one: it absorbs the item.
@@ -130,11 +135,13 @@ def united(changes: Changes, known: Sequence[Item], wrong: Collection[str] = ())
         changes: what a reply says.
         known: the items that are noted and not hidden.
         wrong: ids of those that are refuted.
+        vectors: unit vectors of all texts, by text; none: hashed ones.
     """
     wrong = {*wrong, *changes.refuted}
-    better = merged(changes.corrected.values(), known, wrong)
+    better = merged(changes.corrected.values(), known, wrong, vectors=vectors)
     fuller = {id for id, i in changes.corrected.items() if better.fuller.get(id) == i}
-    one = merged(changes.items, known, {*wrong, *(changes.corrected.keys() - fuller)})
+    wrong |= changes.corrected.keys() - fuller
+    one = merged(changes.items, known, wrong, vectors=vectors)
     corrected = {id: one.stands_for[item.id] for id, item in changes.corrected.items()}
     more = [corrected.pop(id) for id in fuller & one.fuller.keys()]
     return replace(

@@ -4,11 +4,13 @@ Exact over all of them, in numpy. Similarities, whose last digits differ from ma
 are rounded before anything is decided by them.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tmas_graph.memory.rows import Row
 
 Floats = NDArray[np.float64]
 LAMBDA = 0.7
@@ -62,6 +64,14 @@ def diverse(ranked: Ranked, budget: int, weight: float = LAMBDA) -> list[int]:
         budget -= int(ranked.costs[best])
         worth[best] = -np.inf
         np.maximum(loss, alike[best], out=loss)
+
+
+def by_distance(vector: Sequence[float], rows: Iterable[Row]) -> list[Row]:
+    """`rows` with their distance from `vector`, the nearest first; equally near ones by id."""
+    ordered = sorted(rows, key=lambda row: row.id)
+    near = relevance(matrix([row.vector for row in ordered]), matrix([vector]))
+    found = [replace(row, distance=1.0 - n) for row, n in zip(ordered, near.tolist(), strict=True)]
+    return sorted(found, key=lambda row: row.distance)
 
 
 def matrix(rows: Sequence[Sequence[float]]) -> Floats:
