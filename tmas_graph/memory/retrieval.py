@@ -172,7 +172,8 @@ def _to_judge(memories: Recalled, near: Mapping[str, float], tokens: int) -> lis
     needy = {o.entry.id: near[o.entry.id] + TRUST * _need(o, newest) for o in memories.items}
     right = [one for one in memories.items if one.status != "refuted"]
     first = _ranked(_Choice(memories, trusted, tokens // 2, 1.0), right)
-    rest = [one for one in memories.items if one not in first]
+    taken = {one.entry.id for one in first}
+    rest = [one for one in memories.items if one.entry.id not in taken]
     left = tokens - sum(map(_cost, first))
     return [*first, *_chosen(_Choice(memories, needy, left, 1.0), rest)]
 
