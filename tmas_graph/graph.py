@@ -7,6 +7,7 @@ START → plan ═(one Send per candidate)═▶ rollout × N ─▶ experience 
 """
 
 import asyncio
+from functools import partial
 from typing import Any, Literal
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
@@ -120,7 +121,8 @@ async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:
     told = guideline.parse(reply, known, len(rollouts))
     scores = {number: rollout.score for number, rollout in enumerate(rollouts, 1)}
     # Comparing names may take a while: off the event loop.
-    bank = await asyncio.to_thread(guideline_bank.applied, known, told.said, t, scores)
+    apply = partial(guideline_bank.applied, dedup=settings.dedup)
+    bank = await asyncio.to_thread(apply, known, told.said, t, scores)
     runtime.stream_writer(of_strategies(t, known, bank, told.unknown))
     return {"strategies": bank, "bank_usage": {"guideline": reply.usage}}
 

@@ -39,6 +39,14 @@ def test_a_listed_strategy_gains_tries_the_better_score_and_the_last_outcome() -
     assert other == DESCENT
 
 
+def test_without_dedup_only_equal_words_and_the_agents_own_word_unite() -> None:
+    said = [Report("The induction on n", INDUCTION.essence), Report(DESCENT.name, DESCENT.essence)]
+    assert len(applied(KNOWN, said, 1, SCORES)) == 2
+    bank = applied(KNOWN, [*said, report(1, 1)], 1, SCORES, dedup=False)
+    assert [one.name for one in bank] == [INDUCTION.name, DESCENT.name, "The induction on n"]
+    assert [one.tries for one in bank] == [3, 2, 1]
+
+
 def test_what_is_not_said_stays() -> None:
     [one, _] = applied(KNOWN, [report(1, 4)], 1, SCORES)
     assert (one.best_score, one.outcome) == (0.5, "no base case")

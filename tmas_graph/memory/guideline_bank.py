@@ -4,7 +4,7 @@ The list itself lives in the graph's state and only grows; these are the pure fu
 Names and essences never change, so that what is said again meets the same strategy again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -105,17 +105,20 @@ def applied(
     reports: Iterable[Report],
     iteration: int,
     scores: Mapping[int, float | None],
+    *,
+    dedup: bool = True,
 ) -> tuple[Strategy, ...]:
     """The `known` strategies after what is said of `iteration`; to apply it again changes nothing.
 
     A strategy that is listed already, by the agent's word or by `same`, gains candidates, a best
     score and an outcome; its name and essence stay. Others are added at the end. `scores` has for
-    each attempt, by the number it was shown under, its mean score.
+    each attempt, by the number it was shown under, its mean score. Without `dedup` a strategy is
+    listed already only if its name and essence are, or if the agent says so.
     """
     bank = list(known)
     attempts: dict[int, frozenset[int]] = {}
     for report in reports:
-        place = _place(report, bank)
+        place = _place(report, bank, same if dedup else _equal)
         if place == len(bank):
             bank.append(Strategy(report.name, report.essence))
         attempts[place] = attempts.get(place, frozenset()) | report.attempts
@@ -186,12 +189,18 @@ def _object(one: str, other: str) -> bool:
     return reason not in (None, "numbers", "formulas") and shared(a, b) >= _ALIKE
 
 
-def _place(report: Report, bank: Sequence[Strategy]) -> int:
+def _equal(one: Strategy, other: Strategy) -> bool:
+    return (one.name, one.essence) == (other.name, other.essence)
+
+
+def _place(
+    report: Report, bank: Sequence[Strategy], are_one: Callable[[Strategy, Strategy], bool]
+) -> int:
     """Where in the bank the report's strategy is; at its end if it is a new one."""
     if report.listed is not None:
         return report.listed - 1
     told = Strategy(report.name, report.essence)
-    return next((place for place, old in enumerate(bank) if same(old, told)), len(bank))
+    return next((place for place, old in enumerate(bank) if are_one(old, told)), len(bank))
 
 
 def _tried(strategy: Strategy, iteration: int, scores: Sequence[float | None]) -> Strategy:
