@@ -69,9 +69,15 @@ def diverse(ranked: Ranked, budget: int, weight: float = LAMBDA) -> list[int]:
 def by_distance(vector: Sequence[float], rows: Iterable[Row]) -> list[Row]:
     """`rows` with their distance from `vector`, the nearest first; equally near ones by id."""
     ordered = sorted(rows, key=lambda row: row.id)
-    near = relevance(matrix([row.vector for row in ordered]), matrix([vector]))
+    vectors, asked = matrix([row.vector for row in ordered]), matrix([vector])
+    near = relevance(_unit(vectors), _unit(asked))
     found = [replace(row, distance=1.0 - n) for row, n in zip(ordered, near.tolist(), strict=True)]
     return sorted(found, key=lambda row: row.distance)
+
+
+def _unit(vectors: Floats) -> Floats:
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
 
 
 def matrix(rows: Sequence[Sequence[float]]) -> Floats:
