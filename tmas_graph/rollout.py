@@ -92,8 +92,7 @@ async def solution_exploit(state: RolloutState, runtime: Runtime[Settings]) -> R
 
 async def solution_explore(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
     """Write a candidate that sees the guideline bank alone, and must avoid what it lists."""
-    memory = await recall(state)
-    strategies = listed(memory.strategies, settings_of(runtime).guideline_tokens)
+    strategies = listed((await recall(state)).strategies, settings_of(runtime).guideline_tokens)
 
     def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
         return solution.explore(model, prompts, problem, strategies)
