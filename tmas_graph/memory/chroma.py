@@ -68,11 +68,7 @@ class Store:
         await self._run(self._made, writes=True)
 
     async def open(self, name: str) -> Data:
-        """The metadata of collection `name`; empty if there is none yet.
-
-        Raises:
-            StorageError: the store can't be used.
-        """
+        """The metadata of collection `name`; empty if there is none yet."""
         return await self._look(lambda client: client.about(name) or {}, {})
 
     async def describe(self, name: str, about: Data) -> None:
