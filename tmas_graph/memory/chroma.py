@@ -68,11 +68,7 @@ class Store:
         await self._run(self._made, writes=True)
 
     async def open(self, name: str) -> Data:
-        """The metadata of collection `name`; empty if there is none yet.
-
-        Raises:
-            StorageError: the store can't be used.
-        """
+        """The metadata of collection `name`; empty if there is none yet."""
         return await self._look(lambda client: client.about(name) or {}, {})
 
     async def describe(self, name: str, about: Data) -> None:
@@ -82,10 +78,7 @@ class Store:
     async def write(self, name: str, rows: Sequence[Row], about: Data | None = None) -> None:
         """Store `rows` in collection `name`; one whose id is there is replaced.
 
-        Args:
-            name: the collection; it is made if it isn't there.
-            rows: with their vectors.
-            about: metadata that the collection has or, if it is made now, gets.
+        It has the metadata `about` or, if it is made now, gets them.
 
         Raises:
             StorageError: the store can't be used, another process writes to the folder, or the
@@ -206,8 +199,9 @@ class Store:
     def _flush(self, mine: _Write) -> None:
         if mine.done:
             return
-        others = [w for w in self._waiting if w is not mine and w.name == mine.name and not w.done]
-        together = [w for w in others if w.about == mine.about]
+        kind = (mine.name, mine.about, False)
+        alike = [w for w in self._waiting if (w.name, w.about, w.done) == kind]
+        together = [w for w in alike if w is not mine]
         try:
             self._put(mine, *together)
         except Exception:
