@@ -19,6 +19,12 @@ from filelock import FileLock, Timeout
 from tmas_graph.errors import StorageError
 
 _LOCK = "tmas.lock"
+_DATABASE = "chroma.sqlite3"
+_BATCH = 1000
+"""Rows that are deleted at once."""
+_OVERFETCH = 4
+_LEAST_FETCHED = 200
+"""A search asks for so many rows at least, and `_OVERFETCH` times as many as are wanted."""
 _T = TypeVar("_T")
 Data = Mapping[str, str | int | float | bool]
 """What stands beside a text; Chroma can be asked for it."""
@@ -48,6 +54,20 @@ class Row:
     """As long as the collection's others; empty in what is read."""
     distance: float = 0.0
     """Cosine distance from what was asked for, in [0, 2]; of what `query` found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which rows are meant, by what stands beside their texts; with nothing set, all."""
+
+    equal: Data = field(default_factory=dict)
+    unequal: Data = field(default_factory=dict)
+
+    def expression(self) -> dict[str, Any] | None:
+        """As Chroma writes it, which takes neither an empty `$and` nor one of a single part."""
+        parts = [{name: {"$eq": value}} for name, value in self.equal.items()]
+        parts += [{name: {"$ne": value}} for name, value in self.unequal.items()]
+        return {"$and": parts} if len(parts) > 1 else next(iter(parts), None)
 
 
 class Store:
@@ -180,6 +200,65 @@ class Store:
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def exists(self) -> bool:
+        """Whether something was ever stored here; to ask creates nothing."""
+        folder = self.where.folder
+        return bool(self.where.server or not folder or (Path(folder) / _DATABASE).is_file())
+
+    async def own(self) -> None:
+        """Be the folder's one writer now, instead of from the first write on.
+
+        Raises:
+            StorageError: another process writes to the folder, or it can't be used.
+        """
+        await self._run(lambda: None, writes=True)
+
+    async def search(
+        self, name: str, vector: Sequence[float], meant: Filter, count: int
+    ) -> list[Row]:
+        """Up to `count` of the rows `meant` in collection `name`, the nearest to `vector` first."""
+        return await self._run(lambda: self._search(name, vector, meant, count))
+
+    async def find(self, name: str, meant: Filter) -> list[Row]:
+        """The rows `meant` in collection `name`, in the order in which they were first written."""
+        return await self._run(lambda: self._find(name, meant))
+
+    async def count(self, name: str, meant: Filter) -> int:
+        """How many rows `meant` there are in collection `name`."""
+        return await self._run(
+            lambda: len(self._open(name).get(where=meant.expression(), include=[])["ids"])
+        )
+
+    async def remove(self, name: str, ids: Sequence[str]) -> None:
+        """Delete the rows `ids` of collection `name`; those that aren't there don't matter.
+
+        Raises:
+            StorageError: the store can't be used, or another process writes to the folder.
+        """
+        if ids:
+            await self._run(lambda: self._remove(name, list(dict.fromkeys(ids))), writes=True)
+
+    def _search(self, name: str, vector: Sequence[float], meant: Filter, count: int) -> list[Row]:
+        # The index is approximate: of many more than are wanted the first ones are the right ones.
+        found = self._open(name).query(
+            query_embeddings=[list(vector)],
+            n_results=max(_LEAST_FETCHED, _OVERFETCH * count),
+            where=meant.expression(),
+            include=["documents", "metadatas", "distances"],
+        )
+        [texts], [datas], [distances] = found["documents"], found["metadatas"], found["distances"]
+        near = zip(found["ids"][0], texts, datas, distances, strict=True)
+        rows = [Row(id, text, data, distance=away) for id, text, data, away in near]
+        return sorted(rows, key=lambda row: (round(row.distance, 6), row.id))[:count]
+
+    def _find(self, name: str, meant: Filter) -> list[Row]:
+        found = self._open(name).get(where=meant.expression(), include=["documents", "metadatas"])
+        return list(map(Row, found["ids"], found["documents"], found["metadatas"]))
+
+    def _remove(self, name: str, ids: Sequence[str]) -> None:
+        for begin in range(0, len(ids), _BATCH):
+            self._open(name).delete(ids=list(ids[begin : begin + _BATCH]))
 
 
 @cache
