@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 from tmas_graph import progress, spending
 from tmas_graph.answers.select import Classes
-from tmas_graph.memory import ledger
+from tmas_graph.memory import borrowing, ledger
 from tmas_graph.progress import Row
 from tmas_graph.state import Input, Mode, Result, Rollout, Stop, Strategy, latest
 from tmas_graph.usage import Usage
@@ -30,6 +30,8 @@ class State(Input, total=False):
     """Which of them gave equal answers; for each of `history` the place of the first equal one."""
     experience: tuple[ledger.Row, ...]
     """E: the ledger; for each item of the store that exists for this run an Entry's fields."""
+    borrowed: tuple[borrowing.Row, ...]
+    """What iteration t is shown of other problems' experience, whole: the fields of a Borrowed."""
     strategies: tuple[Strategy, ...]
     """G: the guideline bank."""
     bank_usage: Annotated[dict[str, Usage], progress.by_bank]
@@ -53,6 +55,7 @@ class Update(TypedDict, total=False):
     history: tuple[Row, ...]
     classes: Classes
     experience: tuple[ledger.Row, ...]
+    borrowed: tuple[borrowing.Row, ...]
     strategies: tuple[Strategy, ...]
     bank_usage: dict[str, Usage]
     spend: tuple[spending.Row, ...]

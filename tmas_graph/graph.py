@@ -23,6 +23,7 @@ from tmas_graph.agents.solution import shown
 from tmas_graph.channels import State, Update
 from tmas_graph.errors import AllCandidatesFailed, RequestRefused
 from tmas_graph.events import of_candidate, of_changes
+from tmas_graph.memory.borrowing import Learned, exchange, ready
 from tmas_graph.memory.guideline_bank import listed, merged
 from tmas_graph.memory.ledger import applied, ledger_of, rows_of, united
 from tmas_graph.memory.opening import bank_of
@@ -38,15 +39,19 @@ from tmas_graph.settings import Role, Settings
 from tmas_graph.state import Input, Output, Unstored, as_problem
 from tmas_graph.usage import Usage
 
-GRAPH_VERSION = 3
+GRAPH_VERSION = 4
 """Changes when threads of older versions can't be resumed: nodes or state were renamed."""
 
 
-def plan(state: State, runtime: Runtime[Settings]) -> Update:
+async def plan(state: State, runtime: Runtime[Settings]) -> Update:
     """Draw for each candidate of the next iteration whether it exploits or explores.
 
     An iteration that was cut short is drawn again, equally; who came through is told of again.
+
+    Raises:
+        StorageError: a library that others share can't be written; nothing is paid for yet.
     """
+    await ready(settings_of(runtime))
     problem, iteration = as_problem(state["problem"]), state.get("iteration", 0)
     modes = progress.draw_modes(settings_of(runtime), problem.id, iteration)
     runtime.stream_writer({"event": "iteration", "iteration": iteration, "modes": list(modes)})
@@ -89,8 +94,13 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
     fresh = [item for item in changes.items if item not in held]
     await bank.write(fresh, problem=problem.id, iteration=t)
     runtime.stream_writer(of_changes(t, fresh, changes))
-    rows = rows_of(applied(ledger, changes, t))
-    return {"experience": rows, "bank_usage": {"experience": reply.usage}}
+    after, summaries = applied(ledger, changes, t), [r.summary for r in rollouts]
+    learned = Learned(ledger, after, [*held, *fresh])
+    return {
+        "experience": rows_of(after),
+        "borrowed": await exchange(settings, problem, summaries, learned),
+        "bank_usage": {"experience": reply.usage},
+    }
 
 
 async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:

@@ -61,3 +61,9 @@ class Memories(Frozen):
     """Chroma server of the experience bank, which several processes may share."""
     embeddings: Embeddings = Embeddings()
     """What turns items into vectors."""
+
+    @model_validator(mode="after")
+    def _a_run_has_a_name(self) -> Self:
+        if self.memory_scope == "run" and not self.run_name:
+            raise ValueError("memory_scope is run, but no run_name is given. Set run_name")
+        return self

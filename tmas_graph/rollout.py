@@ -17,8 +17,10 @@ from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from tmas_graph.agents import solution, summary, verification
+from tmas_graph.agents.fitting import Shown
 from tmas_graph.errors import BudgetSpent, CallError
 from tmas_graph.events import of_candidate
+from tmas_graph.memory.borrowing import borrowed_of
 from tmas_graph.memory.guideline_bank import listed
 from tmas_graph.memory.ledger import ledger_of
 from tmas_graph.memory.opening import bank_of
@@ -76,14 +78,16 @@ async def solution_initial(state: RolloutState, runtime: Runtime[Settings]) -> R
 
 
 async def solution_exploit(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
-    """Write a candidate that sees the last rollouts and the experience bank."""
+    """Write a candidate that sees the last rollouts and experience, other problems' too."""
     settings = settings_of(runtime)
     memory = await recall(state)
     rollouts = solution.shown(memory.rollouts, settings.rollouts_tokens)
+    borrowed = borrowed_of(memory.borrowed)
     experience = await _retrieved(state["problem"], memory, settings)
+    shown = Shown(rollouts=rollouts, experience=tuple(experience), borrowed=borrowed)
 
     def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
-        return solution.exploit(model, prompts, problem, rollouts, experience)
+        return solution.exploit(model, prompts, problem, shown)
 
     return await _solve(state, runtime, ask)
 
@@ -196,7 +200,10 @@ def memory_of(values: Any) -> Memory:
     iteration = values.get("iteration", 0)
     rollouts = tuple(r for r in values.get("rollouts", ()) if r.iteration < iteration)
     return Memory(
-        rollouts, tuple(values.get("experience", ())), tuple(values.get("strategies", ()))
+        rollouts,
+        tuple(values.get("experience", ())),
+        tuple(values.get("strategies", ())),
+        tuple(values.get("borrowed", ())),
     )
 
 
@@ -216,7 +223,8 @@ async def _retrieved(problem: Problem, memory: Memory, settings: Settings) -> li
     query = "\n".join([problem.question, *(r.summary for r in memory.rollouts)])
     bank = bank_of(settings)
     items = offered(await retrieve(bank, query, ledger_of(memory.experience)))
-    return fitted(items, settings.experience_tokens)
+    lent = sum(one.tokens for one in borrowed_of(memory.borrowed))
+    return fitted(items, settings.experience_tokens - lent)
 
 
 def _candidate(state: RolloutState) -> Rollout:
