@@ -1,11 +1,12 @@
 """What the experience bank holds: one low-level result, technique or pitfall."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from tmas_graph.state import digest
 
 ItemKind = Literal["conclusion", "technique", "pitfall"]
+KINDS: tuple[ItemKind, ...] = get_args(ItemKind)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ of that iteration doesn't either, for nobody says which rollout an item is from.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.merging import new_items
 
 Status = Literal["open", "supported", "refuted"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 Row = tuple[str, int, tuple[int, ...], tuple[int, ...], str, str]
 """The fields of an Entry: what a checkpoint holds of it."""
 ENOUGH = 2

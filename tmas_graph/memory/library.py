@@ -7,7 +7,7 @@ that a repeat changes nothing. Forks of one run share their rows: who publishes 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import cast, get_args
+from typing import cast
 
 from tmas_graph.errors import StorageError
 from tmas_graph.memory.chroma import Data, Filter, Row, Store, open_store
@@ -19,8 +19,6 @@ from tmas_graph.memory_settings import Memories
 from tmas_graph.state import digest
 
 COLLECTION = "tmas-library"
-KINDS: tuple[ItemKind, ...] = get_args(ItemKind)
-STATUSES: tuple[Status, ...] = get_args(Status)
 _BATCH = 500
 """Rows that are embedded and written at once."""
 Progress = Callable[[int, int], None]
