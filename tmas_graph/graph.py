@@ -25,6 +25,7 @@ from tmas_graph.errors import AllCandidatesFailed, RequestRefused
 from tmas_graph.events import of_candidate, of_changes
 from tmas_graph.memory.borrowing import Learned, exchange, ready
 from tmas_graph.memory.guideline_bank import listed, merged
+from tmas_graph.memory.items import item_rows
 from tmas_graph.memory.ledger import applied, ledger_of, rows_of, united
 from tmas_graph.memory.opening import bank_of
 from tmas_graph.memory.retrieval import fitted, retrieve
@@ -33,6 +34,7 @@ from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import BUDGET, checkpointed
 from tmas_graph.models.replies import Model
 from tmas_graph.prompts import Prompts
+from tmas_graph.recovery import restore
 from tmas_graph.rollout import build_rollout, memory_of, settings_of
 from tmas_graph.serde import restoring
 from tmas_graph.settings import Role, Settings
@@ -83,6 +85,7 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
         return {"bank_usage": {"experience": Usage()}}
     bank, problem, t = bank_of(settings), state["problem"], state["iteration"]
     model, prompts = _model("experience", state, settings), Prompts.of(settings)
+    await restore(bank, ledger, problem.id, runtime.stream_writer)
     nearest = await retrieve(bank, problem.question, ledger)
     known = fitted(nearest, settings.experience_tokens)
     try:
@@ -90,7 +93,9 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
     except RequestRefused as error:
         return _skipped(runtime, "experience", error)
     held = [one.item for one in nearest]
-    changes = await asyncio.to_thread(united, experience.parse(reply, known), held)
+    changes = experience.parse(reply, known)
+    vectors = await bank.vectors([*held, *changes.items])
+    changes = await asyncio.to_thread(united, changes, held, vectors)
     fresh = [item for item in changes.items if item not in held]
     await bank.write(fresh, problem=problem.id, iteration=t)
     runtime.stream_writer(of_changes(t, fresh, changes))
@@ -98,6 +103,7 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
     learned = Learned(ledger, after, [*held, *fresh])
     return {
         "experience": rows_of(after),
+        "noted": item_rows(fresh),
         "borrowed": await exchange(settings, problem, summaries, learned),
         "bank_usage": {"experience": reply.usage},
     }

@@ -33,12 +33,16 @@ _FREE = {
     "judge",
     "memory_folder",
     "memory_server",
+    "embeddings",
     "prompts_folder",
     "base_url",
     "model",
     "roles",
 }
-"""Settings that may differ on a resume; what prompts and models became is compared itself."""
+"""Settings that may differ on a resume; what prompts and models became is compared itself.
+
+Other `embeddings` are refused by the store that holds the old ones' vectors.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from langgraph.config import get_config
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
+from langgraph.types import StreamWriter
 from typing_extensions import TypedDict
 
 from tmas_graph.agents import solution, summary, verification
@@ -29,6 +30,7 @@ from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import checkpointed
 from tmas_graph.models.replies import Model, Reply, total
 from tmas_graph.prompts import Prompts
+from tmas_graph.recovery import namespace, restore
 from tmas_graph.settings import Role, Settings
 from tmas_graph.state import Memory, Mode, Problem, Rollout, Unstored
 
@@ -83,7 +85,7 @@ async def solution_exploit(state: RolloutState, runtime: Runtime[Settings]) -> R
     memory = await recall(state)
     rollouts = solution.shown(memory.rollouts, settings.rollouts_tokens)
     borrowed = borrowed_of(memory.borrowed)
-    experience = await _retrieved(state["problem"], memory, settings)
+    experience = await _retrieved(state["problem"], memory, settings, runtime.stream_writer)
     shown = Shown(rollouts=rollouts, experience=tuple(experience), borrowed=borrowed)
 
     def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
@@ -187,7 +189,7 @@ async def recall(state: RolloutState) -> Memory:
     if isinstance(state["memory"], Unstored):
         return state["memory"].memory
     place = get_config()["configurable"]
-    parent = "|".join(place["checkpoint_ns"].split("|")[:-2])
+    parent = namespace(place, depth=2)
     at = {"thread_id": place["thread_id"], "checkpoint_ns": parent}
     if checkpoint_id := place.get("checkpoint_map", {}).get(parent):
         at["checkpoint_id"] = checkpoint_id
@@ -219,10 +221,13 @@ async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> R
     return _update(runtime, solution.written(candidate, reply, state["problem"]))
 
 
-async def _retrieved(problem: Problem, memory: Memory, settings: Settings) -> list[Noted]:
+async def _retrieved(
+    problem: Problem, memory: Memory, settings: Settings, tell: StreamWriter
+) -> list[Noted]:
     query = "\n".join([problem.question, *(r.summary for r in memory.rollouts)])
-    bank = bank_of(settings)
-    items = offered(await retrieve(bank, query, ledger_of(memory.experience)))
+    bank, ledger = bank_of(settings), ledger_of(memory.experience)
+    await restore(bank, ledger, problem.id, tell, depth=2)
+    items = offered(await retrieve(bank, query, ledger))
     lent = sum(one.tokens for one in borrowed_of(memory.borrowed))
     return fitted(items, settings.experience_tokens - lent)
 

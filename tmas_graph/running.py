@@ -14,6 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 from tmas_graph.channels import State
 from tmas_graph.errors import SettingsError
 from tmas_graph.graph import build_graph
+from tmas_graph.memory import opening
 from tmas_graph.models import pool
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import CallLog
@@ -48,6 +49,7 @@ async def asolve(
         ProblemError: the problem is empty.
         SettingsError: `run` is no Budget, or `calls` no path.
         CallError: an endpoint can't be used; the message says what to do.
+        StorageError: the experience bank can't be used.
         AllCandidatesFailed: no candidate of an iteration came through.
     """
     given, settings = as_problem(problem), settings or Settings.preset("local")
@@ -56,8 +58,9 @@ async def asolve(
     if not isinstance(calls, str | Path | None) or calls == "":
         raise SettingsError(f"calls: {calls!r} was given. Give the path of a file.")
     await pool.check(settings)
+    await opening.check(settings)
     budget = Budget.of(settings, within=run)
-    async with _log_in(calls) as log:
+    async with _log_in(calls) as log, opening.held(settings):
         config: RunnableConfig = {"configurable": {BUDGET: budget, LOG: log}}
         result = await follow(build_graph(), {"problem": given}, config, settings, on_event)
     return replace(result, usage=budget.spent)

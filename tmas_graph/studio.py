@@ -62,7 +62,7 @@ def _plain(model: BaseModel) -> dict[str, Any]:
 def _merged(place: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """`given` on top of `place`; a key of this place never goes to another server."""
     merged = {**place, **given}
-    for name in ("roles", *ALL_ROLES):
+    for name in ("roles", *ALL_ROLES, "embeddings"):
         if isinstance(place.get(name), Mapping) and isinstance(given.get(name), Mapping):
             merged[name] = _merged(place[name], given[name])
     if "base_url" in given and given["base_url"] != place.get("base_url"):

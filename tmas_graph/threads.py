@@ -25,7 +25,7 @@ from tmas_graph.call_store import TABLES, SqliteCalls
 from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
 from tmas_graph.graph import build_graph
-from tmas_graph.memory.opening import bank_of
+from tmas_graph.memory.opening import held
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.call_rows import as_unicode
 from tmas_graph.models.checkpointed import BUDGET, LOG
@@ -135,11 +135,11 @@ class ThreadStore:
         with self._owned(record.id):
             try:
                 await self._save(replace(record, status="running", cause=""))
-                await bank_of(record.settings).open()
                 calls, budget = self.calls(record.id), Budget.of(record.settings, within=run)
                 budget.carry(await calls.spent(), await calls.seconds())
                 place = {BUDGET: budget, LOG: calls}
-                result = await self._advance(record, budget, place, on_event)
+                async with held(record.settings):
+                    result = await self._advance(record, budget, place, on_event)
                 status = "budget" if result.stop == "budget" else "done"
                 await self._save(replace(record, status=status, cause=""))
             except BaseException as error:

@@ -141,11 +141,9 @@ def test_a_memory_folder_that_cant_be_used(
     tmas: Tmas, scripted: ScriptedServer, place: Path
 ) -> None:
     (place / "file").write_text("")
-    done = tmas("solve", "What?", "--set", "memory_folder=file", "--json")
-    assert (done.code, done.out) == (2, "")
-    first, second = done.err.splitlines()
-    assert first.startswith("tmas: memory: file can't be used (")
-    assert second.startswith("Nothing that finished is lost: tmas resume ")
+    said = tmas.mistake("solve", "What?", "--set", "memory_folder=file")
+    assert said.startswith("memory: file can't be used (")
+    assert scripted.requests == []
 
 
 def test_a_missing_extra(tmas: Tmas, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,12 @@
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from math import isclose, sqrt
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
+from embedding_server import serving
 
 from tmas_graph.errors import EndpointDown, MissingExtra, RequestRefused, StorageError
 from tmas_graph.memory.embeddings import DIMENSION, Embedder, Hashing, Remembered, embed
@@ -81,44 +79,6 @@ async def test_only_the_latest_vectors_are_remembered() -> None:
     await remembered.embed(["c"])
     await remembered.embed(["a", "b"])
     assert asked == ["a", "b", "c", "b"]
-
-
-@dataclass
-class Server:
-    """Answers with vectors that say how long a text is, or as `answers` say, one a request."""
-
-    answers: list[tuple[int, Any]] = field(default_factory=list)
-    bodies: list[dict[str, Any]] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    base_url: str = ""
-
-    async def answer(self, request: web.Request) -> web.Response:
-        body = await request.json()
-        self.bodies.append(body)
-        self.keys.append(request.headers["authorization"])
-        if self.answers:
-            status, said = self.answers.pop(0)
-            return web.json_response(said, status=status)
-        rows = [
-            {"index": i, "embedding": [float(len(text)), 1.0], "object": "embedding"}
-            for i, text in enumerate(body["input"])
-        ]
-        return web.json_response({"object": "list", "data": rows[::-1]})
-
-
-@asynccontextmanager
-async def serving(*answers: tuple[int, Any]) -> AsyncIterator[Server]:
-    server = Server(list(answers))
-    application = web.Application()
-    application.router.add_post("/v1/embeddings", server.answer)
-    runner = web.AppRunner(application, shutdown_timeout=0.05)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        server.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        yield server
-    finally:
-        await runner.cleanup()
 
 
 async def test_an_endpoint_is_asked_in_batches_and_vectors_find_their_texts() -> None:

@@ -14,7 +14,7 @@ async def take_in(place: Place, given: Sequence[Published], *, dedup: bool) -> S
     Raises:
         StorageError: it can't be written.
     """
-    async with library_at(place, must_exist=False) as library:
+    async with library_at(place, must_exist=False, writable=True) as library:
         await library.claim()
         done = await sort(given, await library.find(), library.embedder, dedup=dedup)
         await library.write(done.new)
@@ -39,5 +39,5 @@ async def remove(place: Place, ids: Sequence[str]) -> None:
     Raises:
         StorageError: the library can't be written.
     """
-    async with library_at(place) as library:
+    async with library_at(place, writable=True) as library:
         await library.remove(ids)

@@ -8,13 +8,15 @@ from typing import Any
 
 from tmas_graph.cli.session import with_keys
 from tmas_graph.errors import ItemError, StorageError
-from tmas_graph.memory.chroma import Filter
-from tmas_graph.memory.experience_bank import ExperienceBank
+from tmas_graph.memory.chroma import Filter, Row
+from tmas_graph.memory.embeddings import Embedder
 from tmas_graph.memory.ledger import ledger_of
-from tmas_graph.memory.library import Library, Published, library_of
-from tmas_graph.memory.opening import bank_of
+from tmas_graph.memory.library import Library, Published, library_of, library_to_read
+from tmas_graph.memory.opening import embedder_of
+from tmas_graph.memory.ranking import ranked
 from tmas_graph.memory.retrieval import Noted, noted
 from tmas_graph.memory.transfer import plain
+from tmas_graph.recovery import texts_of
 from tmas_graph.settings import Settings, near
 from tmas_graph.threads import LIBRARY, open_threads
 
@@ -69,11 +71,15 @@ class OfLibrary:
 class OfThread:
     """The items of one thread, in the order of its ledger."""
 
-    bank: ExperienceBank
     held: Sequence[Held]
     title: str
     folder: str | None
-    embedder: str
+    vectors: Embedder
+
+    @property
+    def embedder(self) -> str:
+        """Name of what makes its vectors."""
+        return self.vectors.name
 
     async def items(self, meant: Mapping[str, str]) -> list[Held]:
         """Those that have the values `meant`."""
@@ -82,9 +88,12 @@ class OfThread:
     async def search(self, text: str, meant: Mapping[str, str], count: int) -> list[Held]:
         """Up to `count` of those `meant`, nearest to `text` first, with their similarity."""
         by_id = {one.published.item.id: one for one in await self.items(meant)}
+        texts = [one.published.item.text for one in by_id.values()]
+        query, *vectors = await self.vectors.embed([text, *texts])
+        rows = [Row(id, "", {}, vector) for id, vector in zip(by_id, vectors, strict=True)]
         found = []
-        for near_one in (await self.bank.nearest(text, list(by_id)))[:count]:
-            one, similarity = by_id[near_one.item.id], round(1 - near_one.distance, 4)
+        for row in ranked(query, rows)[:count]:
+            one, similarity = by_id[row.id], round(1 - row.distance, 4)
             found.append(Held(one.published, one.name, {**one.more, "similarity": similarity}))
         return found
 
@@ -102,22 +111,22 @@ def placed(place: Place) -> Settings:
 
 
 @asynccontextmanager
-async def library_at(place: Place, *, must_exist: bool = True) -> AsyncIterator[Library]:
+async def library_at(
+    place: Place, *, must_exist: bool = True, writable: bool = False
+) -> AsyncIterator[Library]:
     """The library at `place`, closed at the end.
 
     Raises:
         StorageError: there is none, or it can't be read.
     """
-    library = library_of(placed(place))
-    if must_exist and not library.store.exists():
-        raise StorageError(
-            f"memory: there is no library in {library.store.where}. Runs with memory_scope run or "
-            "library fill one, and --memory-folder or --memory-server names another."
-        )
-    try:
+    library = library_of(placed(place)) if writable else library_to_read(placed(place))
+    async with library.store.held():
+        if must_exist and not await library.embedded_by():
+            raise StorageError(
+                f"memory: there is no library in {library.store.where}. Runs with memory_scope run "
+                "or library fill one, and --memory-folder or --memory-server names another."
+            )
         yield library
-    finally:
-        await library.store.close()
 
 
 @asynccontextmanager
@@ -129,15 +138,11 @@ async def source_at(place: Place) -> AsyncIterator[Source]:
         ThreadError: there is no such thread.
     """
     if place.thread is not None:
-        bank, source = await _of_thread(place, place.thread)
-        try:
-            yield source
-        finally:
-            await bank.store.close()
+        yield await _of_thread(place, place.thread)
         return
     async with library_at(place) as library:
         where = library.store.where
-        made_by = await library.embedded_by() or library.embedder.name
+        made_by = await library.embedded_by()
         folder = None if where.server else where.folder
         yield OfLibrary(library, f"the library in {where}", folder, made_by)
 
@@ -160,19 +165,17 @@ def one_of(held: Sequence[Held], name: str) -> Held:
     )
 
 
-async def _of_thread(place: Place, name: str) -> tuple[ExperienceBank, Source]:
+async def _of_thread(place: Place, name: str) -> OfThread:
     async with open_threads(place.home) as store:
         record = await store.get(name)
-        values = await store.values(record.id)
-    settings = with_keys(record.settings, place.settings)
-    bank, ledger = bank_of(settings), ledger_of(values.get("experience", ()))
-    items = await bank.read([entry.id for entry in ledger]) if bank.store.exists() else []
-    found = noted(ledger, {item.id: item for item in items})
+        ledger = ledger_of((await store.values(record.id)).get("experience", ()))
+        ids, settings = [entry.id for entry in ledger], with_keys(record.settings, place.settings)
+        items = await texts_of(settings, ids, store.saver, record.id)
+    found = noted(ledger, items)
     names = {one.entry.id: one.name for one in found}
     held = [_held(one, names, record.problem.id, settings.run_name) for one in found]
-    where = bank.store.where
-    folder = None if where.server else where.folder
-    return bank, OfThread(bank, held, f"thread {record.id}", folder, bank.embedder.name)
+    folder = None if settings.memory_server else settings.memory_folder
+    return OfThread(held, f"thread {record.id}", folder, embedder_of(settings.embeddings))
 
 
 def _held(one: Noted, names: Mapping[str, str], problem: str, run: str) -> Held:

@@ -20,6 +20,7 @@ from tmas_graph.cli.view import View
 from tmas_graph.configuration import flat, nested
 from tmas_graph.errors import TmasError
 from tmas_graph.evaluation.grading import Graded, graded, judge_of
+from tmas_graph.memory import opening
 from tmas_graph.models import local, pool
 from tmas_graph.prompts import Prompts
 from tmas_graph.records import Record, differences, made_with, refuse_changes, refuse_other_version
@@ -43,6 +44,7 @@ def start(
 
     async def prepare(store: ThreadStore) -> Record:
         models = await pool.check(settings)
+        await opening.check(settings)
         return await store.create(problem, settings, models)
 
     _run(home, prepare, settings, as_json=as_json, gold=gold)
@@ -65,6 +67,7 @@ def go_on(
         settings = with_keys(changed(record.settings, changes), keys)
         await asyncio.to_thread(start_local_models, settings)
         models = await pool.check(settings)
+        await opening.check(settings)
         if not accept_changes:
             refuse_changes(record, differences(record, settings, models))
         return made_with(record, settings, models)
@@ -93,6 +96,9 @@ def with_keys(settings: Settings, keys: Settings) -> Settings:
         if keys.endpoint(role).base_url in (None, settings.endpoint(role).base_url)
     }
     update: dict[str, Any] = {"roles": settings.roles.model_copy(update=roles)}
+    if keys.embeddings.base_url in (None, settings.embeddings.base_url):
+        key = {"api_key": keys.embeddings.api_key}
+        update["embeddings"] = settings.embeddings.model_copy(update=key)
     if ours:
         update["api_key"] = keys.api_key
     return settings.model_copy(update=update)

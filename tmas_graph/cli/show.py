@@ -61,9 +61,9 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
     from tmas_graph.cli.threads import status_of
     from tmas_graph.graph import GRAPH_VERSION
     from tmas_graph.memory.ledger import ledger_of
-    from tmas_graph.memory.opening import bank_of
     from tmas_graph.memory.retrieval import noted
     from tmas_graph.progress import attempt_of, attempts, current
+    from tmas_graph.recovery import texts_of
     from tmas_graph.spending import account
     from tmas_graph.threads import open_threads
 
@@ -71,10 +71,10 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         record = await store.get(name)
         values = await store.values(record.id)
         status = status_of(record, store)
-    bank = bank_of(record.settings)
-    ledger = ledger_of(values.get("experience", ()))
-    items = await bank.read([entry.id for entry in ledger])
-    experience = noted(ledger, {item.id: item for item in items})
+        ledger = ledger_of(values.get("experience", ()))
+        ids = [entry.id for entry in ledger]
+        items = await texts_of(record.settings, ids, store.saver, record.id)
+    experience = noted(ledger, items)
     begun = map(attempt_of, current(values)) if values else ()
     tried = (*attempts(values), *begun)
     return {

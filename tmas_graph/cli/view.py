@@ -72,6 +72,8 @@ class View:
         if event["event"] == "already":
             self.already = True
             return
+        if event["event"] == "memory":
+            return  # it is logged as a warning, too, which Python shows
         kind, t = event["event"], event.get("iteration", 0)
         seen = self.iterations.setdefault(t, Iteration(event.get("modes", [])))
         if kind == "iteration":

@@ -21,6 +21,9 @@ _KEPT = 4096
 class Embedder(Protocol):
     """What turns texts into vectors."""
 
+    def __hash__(self) -> int:
+        """Of the object: banks are shared by those who use the same one."""
+
     @property
     def name(self) -> str:
         """Which vectors these are."""

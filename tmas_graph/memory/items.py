@@ -1,11 +1,14 @@
 """What the experience bank holds: one low-level result, technique or pitfall."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
 from typing import Literal, get_args
 
 from tmas_graph.state import digest
 
 ItemKind = Literal["conclusion", "technique", "pitfall"]
+ItemRow = tuple[str, str, str]
+"""The fields of an Item: what a checkpoint holds of it."""
 KINDS: tuple[ItemKind, ...] = get_args(ItemKind)
 
 
@@ -23,3 +26,8 @@ class Item:
         """Hash of the content: the same item is stored once, however often it is written."""
         conditions = (self.conditions,) if self.conditions else ()
         return digest(self.kind, self.text, *conditions)[:16]
+
+
+def item_rows(items: Iterable[Item]) -> tuple[ItemRow, ...]:
+    """`items` as the graph's state keeps them."""
+    return tuple(astuple(item) for item in items)

@@ -100,10 +100,17 @@ def rows_of(ledger: Iterable[Entry]) -> tuple[Row, ...]:
     return tuple(astuple(entry) for entry in ledger)
 
 
-def united(changes: Changes, known: Sequence[Item]) -> Changes:
-    """`changes` in which an item that says what a known or earlier one says is that one."""
-    firsts = [*known, *new_items(changes.items, known)]
-    first_of = {item.id: _first(item, firsts) for item in changes.items}
+def united(
+    changes: Changes,
+    known: Sequence[Item],
+    vectors: Mapping[str, Sequence[float]] | None = None,
+) -> Changes:
+    """`changes` in which an item that says what a known or earlier one says is that one.
+
+    `vectors` are those of all texts, by text; with none, they are hashed.
+    """
+    firsts = [*known, *new_items(changes.items, known, vectors=vectors)]
+    first_of = {item.id: _first(item, firsts, vectors) for item in changes.items}
     return replace(
         changes,
         added=tuple(first_of[item.id] for item in changes.added),
@@ -148,8 +155,11 @@ def _with(iterations: tuple[int, ...], iteration: int) -> tuple[int, ...]:
     return tuple(sorted({*iterations, iteration}))
 
 
-def _first(item: Item, firsts: Sequence[Item]) -> Item:
+def _first(
+    item: Item, firsts: Sequence[Item], vectors: Mapping[str, Sequence[float]] | None
+) -> Item:
     """The one of `firsts` that says what `item` says."""
     if item in firsts:
         return item
-    return next((first for first in firsts if not new_items([item], [first])), item)
+    same = (first for first in firsts if not new_items([item], [first], vectors=vectors))
+    return next(same, item)

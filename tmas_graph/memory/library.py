@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from tmas_graph.errors import StorageError
+from tmas_graph.memory import same_vectors
 from tmas_graph.memory.chroma import Data, Filter, Row, Store, open_store
 from tmas_graph.memory.embeddings import Embedder
 from tmas_graph.memory.items import Item, ItemKind
 from tmas_graph.memory.ledger import Entry, Status
 from tmas_graph.memory.opening import embedder_of, where
+from tmas_graph.memory.reembedding import reembed
 from tmas_graph.memory_settings import Memories
 from tmas_graph.state import digest
 
@@ -82,9 +83,10 @@ class Library:
 
         Raises:
             StorageError: another process writes to the folder, or it holds other vectors.
+            CallError: the embedding server gives no vectors.
         """
-        await self.store.own()
-        await self._check()
+        await self.store.claim()
+        await self._about()
 
     async def write(self, items: Sequence[Published]) -> None:
         """Publish `items`; one that was published before is replaced.
@@ -92,11 +94,7 @@ class Library:
         Raises:
             StorageError: the store can't be used, or another process writes to the folder.
         """
-        if not items:
-            return
-        await self.claim()
-        if not await self.store.open(COLLECTION):
-            await self.store.describe(COLLECTION, {"embedder": self.embedder.name})
+        about = await self._about()
         for begin in range(0, len(items), _BATCH):
             batch = items[begin : begin + _BATCH]
             vectors = await self.embedder.embed([one.item.text for one in batch])
@@ -104,11 +102,11 @@ class Library:
                 Row(one.id, one.item.text, _data(one), vector)
                 for one, vector in zip(batch, vectors, strict=True)
             ]
-            await self.store.write(COLLECTION, rows)
+            await self.store.write(COLLECTION, rows, about)
 
     async def nearest(self, query: str, meant: Filter, count: int) -> list[Found]:
         """Up to `count` of the items `meant`, those nearest to `query` first."""
-        await self._check()
+        await self._about()
         [vector] = await self.embedder.embed([query])
         rows = await self.store.search(COLLECTION, vector, meant, count)
         return [Found(_published(row), row.distance) for row in rows]
@@ -130,23 +128,35 @@ class Library:
         await self.store.remove(COLLECTION, ids)
 
     async def embedded_by(self) -> str:
-        """Name of the embedder whose vectors are here; empty before the first item."""
+        """Name of the embedder whose vectors are here; empty if there is no library."""
         return str((await self.store.open(COLLECTION)).get("embedder", ""))
 
-    async def _check(self) -> None:
-        """Refuse vectors that can't be compared with those that are here."""
-        held = await self.embedded_by()
-        if held and held != self.embedder.name:
-            raise StorageError(
-                f"memory: the library in {self.store.where} holds vectors of {held}, but the "
-                f"settings ask for {self.embedder.name}. Run `tmas memory reembed`, or set "
-                "embeddings back."
-            )
+    async def reembed(self, progress: Progress | None = None) -> int:
+        """Give all items vectors of this embedder; broken off, it goes on the next time.
+
+        Returns:
+            How many were given new vectors; 0 if they had them already.
+        """
+        return await reembed(self.store, COLLECTION, self.embedder, progress)
+
+    async def _about(self) -> Data:
+        """What the collection's metadata must say, so that its vectors can be compared."""
+        if not self.embedder.dimension:
+            await self.embedder.embed([""])
+        wanted = same_vectors.about(self.embedder)
+        if found := await self.store.open(COLLECTION):
+            same_vectors.refuse_other(self.store.where, found, wanted)
+        return wanted
 
 
 def library_of(settings: Memories) -> Library:
     """The library that `settings` ask for; it shares its store with their experience bank."""
     return Library(open_store(where(settings)), embedder_of(settings.embeddings))
+
+
+def library_to_read(settings: Memories) -> Library:
+    """The library that `settings` ask for, of which nothing is made, mended or locked."""
+    return Library(Store(where(settings), writable=False), embedder_of(settings.embeddings))
 
 
 def _data(one: Published) -> Data:

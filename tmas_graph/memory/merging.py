@@ -46,7 +46,8 @@ def _reader(
     if vectors is None:
         texts = list(dict.fromkeys(item.text for item in items))
         vectors = dict(zip(texts, embed(texts), strict=True))
-    of_text = {text: Known.of(text, vector) for text, vector in vectors.items()}
+    given = vectors
+    of_text = {item.text: Known.of(item.text, given[item.text]) for item in items}
     return lambda item: of_text[item.text]
 
 

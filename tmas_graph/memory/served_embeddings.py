@@ -30,7 +30,7 @@ class ServedEmbeddings:
         pause_seconds: float = _PAUSE_SECONDS,
     ) -> None:
         """Ask for `batch` vectors at a time; a busy server again, after a pause that doubles."""
-        self.name = f"{model}@{base_url}"
+        self.name = model  # not its address, which may change: the vectors stay the same
         self.dimension = 0
         self._where = f"{base_url.rstrip('/')}/embeddings"
         self._model, self._key, self._pause = model, key, pause_seconds
