@@ -132,3 +132,4 @@ def stats(
 app.command("export")(memory_upkeep.export_items)
 app.command("import")(memory_upkeep.import_items)
 app.command()(memory_upkeep.delete)
+app.command()(memory_upkeep.reembed)

@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from tmas_graph.cli.memory_source import Held, Place, library_at, one_of
+from tmas_graph.cli.memory_source import Held, Place, library_at, nothing_in, one_of, placed
 from tmas_graph.memory.chroma import Filter
-from tmas_graph.memory.library import Published
+from tmas_graph.memory.experience_bank import COLLECTION
+from tmas_graph.memory.library import Progress, Published, library_of
+from tmas_graph.memory.opening import bank_of
 from tmas_graph.memory.transfer import Sorted, sort
+from tmas_graph.threads import open_threads
 
 
 async def take_in(place: Place, given: Sequence[Published], *, dedup: bool) -> Sorted:
@@ -41,3 +44,25 @@ async def remove(place: Place, ids: Sequence[str]) -> None:
     """
     async with library_at(place, writable=True) as library:
         await library.remove(ids)
+
+
+async def reembed(place: Place, progress: Progress) -> int:
+    """Give all vectors at `place` anew, as the settings ask for; how many that were.
+
+    That is the library with the banks of the threads that share its folder, or one thread's bank.
+
+    Raises:
+        StorageError: there is nothing, or another process writes to it.
+        CallError: the embedding server gives no vectors.
+    """
+    settings = placed(place)
+    if place.thread is not None:
+        async with open_threads(place.home) as store:
+            its = (await store.get(place.thread)).settings
+        where = {"memory_folder": its.memory_folder, "memory_server": its.memory_server}
+        settings = place.settings.model_copy(update=where)
+    bank, library = bank_of(settings), library_of(settings)
+    async with library.store.held():
+        if not (await library.embedded_by() or await library.store.open(COLLECTION)):
+            raise nothing_in(library.store.where)
+        return await library.reembed(progress) + await bank.reembed(progress)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tmas_graph.cli.session import with_keys
 from tmas_graph.errors import ItemError, StorageError
-from tmas_graph.memory.chroma import Filter, Row
+from tmas_graph.memory.chroma import Filter, Row, Where
 from tmas_graph.memory.embeddings import Embedder
 from tmas_graph.memory.ledger import ledger_of
 from tmas_graph.memory.library import Library, Published, library_of, library_to_read
@@ -122,11 +122,16 @@ async def library_at(
     library = library_of(placed(place)) if writable else library_to_read(placed(place))
     async with library.store.held():
         if must_exist and not await library.embedded_by():
-            raise StorageError(
-                f"memory: there is no library in {library.store.where}. Runs with memory_scope run "
-                "or library fill one, and --memory-folder or --memory-server names another."
-            )
+            raise nothing_in(library.store.where)
         yield library
+
+
+def nothing_in(where: Where) -> StorageError:
+    """The error of who looks where nothing was ever published."""
+    return StorageError(
+        f"memory: there is no library in {where}. Runs with memory_scope run or library fill one, "
+        "and --memory-folder or --memory-server names another."
+    )
 
 
 @asynccontextmanager

@@ -101,3 +101,24 @@ def delete(
         views.print_json({"deleted": len(found)})
     else:
         typer.echo(f"deleted {len(found)} items")
+
+
+def reembed(
+    as_json: Json = False,
+    thread: Thread = None,
+    folder: Folder = None,
+    server: Server = None,
+    home: Home = None,
+    config: Config = None,
+) -> None:
+    """Make all vectors anew with the embedder that the settings name; broken off, it goes on."""
+    place = place_of(home, config, folder, server, thread)
+    from tmas_graph.cli import memory_changes
+    from tmas_graph.cli import memory_views as views
+
+    with views.progress_bar("embedding") as progress:
+        count = finished(lambda: memory_changes.reembed(place, progress))
+    if as_json:
+        views.print_json({"embedded": count})
+    else:
+        typer.echo(f"{count} items have new vectors")

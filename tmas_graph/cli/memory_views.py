@@ -2,12 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.filesize import decimal
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
 from tmas_graph.cli.columns import Column, table
@@ -64,6 +66,18 @@ def print_statistics(told: dict[str, Any], title: str) -> None:
         if len(counts) > _MOST_COUNTED:
             said.append(f"and {len(counts) - _MOST_COUNTED} more")
         console.print(words(f"{name:>8}: {' · '.join(said) or '–'}"), soft_wrap=True)
+
+
+@contextmanager
+def progress_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Draw how many of how many are done on the standard error, if that is a terminal."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _columns(held: Sequence[Held]) -> list[Column]:
