@@ -1,5 +1,6 @@
 """Options of `tmas memory`, and what becomes of them."""
 
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -80,6 +81,12 @@ def read_at(place: "Place", work: Callable[["Source"], Awaitable[_T]]) -> tuple[
             return await work(source), source.title
 
     return finished(reading)
+
+
+def agreed(question: str) -> bool:
+    """Whether the user says yes; who can't be asked doesn't."""
+    typer.echo(f"{question} [y/N]: ", err=True, nl=False)  # the standard output is for results
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def finished(work: Callable[[], Awaitable[_T]]) -> _T:

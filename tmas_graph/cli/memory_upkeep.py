@@ -13,6 +13,7 @@ from tmas_graph.cli.memory_options import (
     Status,
     Thread,
     Yes,
+    agreed,
     filters,
     finished,
     place_of,
@@ -94,7 +95,7 @@ def delete(
     from tmas_graph.cli import memory_views as views
 
     found = finished(lambda: memory_changes.which(place, ids or [], meant))
-    if found and not yes and not typer.confirm(f"Delete {len(found)} items?", err=True):
+    if found and not yes and not agreed(f"Delete {len(found)} items?"):
         raise typer.Exit(1)
     finished(lambda: memory_changes.remove(place, found))
     if as_json:
