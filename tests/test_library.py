@@ -1,11 +1,13 @@
 """What problems learn of each other: over whole runs, one after the other, on one library."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chroma_server import chroma_server
 from endpoints.protocol import Request, ScriptedReply
 from endpoints.reasoner import Reasoner, role_of
 from endpoints.scripted import ScriptedServer, server
@@ -15,6 +17,7 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from tmas_graph import Problem, Settings, asolve, build_graph
 from tmas_graph.errors import StorageError
 from tmas_graph.memory.chroma import Filter, Store, Where
+from tmas_graph.memory.embeddings import Hashing
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.library import Library, Published, library_of
 from tmas_graph.memory.opening import held
@@ -217,3 +220,16 @@ async def test_vectors_of_another_embedder_are_refused_before_a_call_is_paid(
         assert await again.reembed() == 1
         assert [f.published.item.text for f in await again.nearest("x", Filter(), 5)] == ["x"]
         await again.store.close()
+
+
+async def test_two_who_write_to_one_server_see_each_others_items(tmp_path: Path) -> None:
+    with chroma_server(tmp_path / "served") as url:
+        one, other = (Library(Store(Where(server=url)), Hashing()) for _ in range(2))
+        given = [[Published(Item("technique", f"{p} {n}"), p) for n in range(30)] for p in "ab"]
+        await asyncio.gather(one.write(given[0]), other.write(given[1]))
+        for library in (one, other):
+            found = await library.find()
+            assert sorted(p.id for p in found) == sorted(p.id for some in given for p in some)
+            near = await library.nearest("a 7", Filter(unequal={"problem": "b"}), 3)
+            assert near[0].published == given[0][7]
+            await library.store.close()
