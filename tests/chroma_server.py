@@ -12,6 +12,9 @@ import httpx
 
 _RUN = "from chromadb.cli.cli import app; app()"
 
+pid_of: dict[str, int] = {}
+"""The process behind a URL."""
+
 
 @contextmanager
 def chroma_server(folder: Path) -> Iterator[str]:
@@ -29,6 +32,7 @@ def chroma_server(folder: Path) -> Iterator[str]:
         while not _answers(url):
             assert process.poll() is None, "chroma run has ended"
             time.sleep(0.05)
+        pid_of[url] = process.pid
         yield url
     finally:
         process.kill()

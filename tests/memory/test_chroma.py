@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import shutil
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from multiprocessing.connection import Connection
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from tmas_graph.errors import StorageError
+from tmas_graph.memory import chroma_client
 from tmas_graph.memory.chroma import Row, Store, Where, open_store
 from tmas_graph.memory.chroma_client import DATABASE
 from tmas_graph.memory.damage import is_damaged
@@ -31,6 +33,12 @@ def rows(count: int, start: int = 0) -> list[Row]:
         Row(f"id{i}", f"text {i}", {"n": i}, [1.0, float(i), 2.0])
         for i in range(start, start + count)
     ]
+
+
+@pytest.fixture(autouse=True)
+def large_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Write much at once: these tests have no event loop to spare."""
+    monkeypatch.setattr(chroma_client, "_MOST_ROWS_HERE", 256)
 
 
 @pytest.fixture
@@ -130,6 +138,29 @@ async def test_writes_that_wait_together_are_written_together(
     await asyncio.gather(*(store.write(NAME, rows(2, i), ABOUT) for i in range(100)))
     assert len(puts) < 20
     assert len(await store.ids(NAME)) == 101
+
+
+async def test_chroma_works_in_one_thread_of_its_own_and_in_small_steps(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Chroma holds Python's lock while it writes: a step is as long as the event loop's pause.
+    monkeypatch.undo()
+    store, threads, sizes = Store(Where(str(folder))), set[str](), list[int]()
+    await store.write(NAME, rows(1), ABOUT)
+    collection = store._made()._collections[NAME]
+    upsert = type(collection).upsert
+
+    def seen(self: Any, **given: Any) -> None:
+        threads.add(threading.current_thread().name)
+        sizes.append(len(given["ids"]))
+        upsert(self, **given)
+
+    monkeypatch.setattr(type(collection), "upsert", seen)
+    await asyncio.gather(*(store.write(NAME, rows(5, 5 * i), ABOUT) for i in range(20)))
+    assert [name.rpartition("_")[0] for name in threads] == ["tmas-chroma"]
+    assert max(sizes) <= 8
+    assert len(sizes) < 20
+    await store.close()
 
 
 async def test_a_row_that_cant_be_written_is_its_own_writers_fault(store: Store) -> None:

@@ -16,7 +16,15 @@ NEXT = ".next"
 """Ends the name of a collection that is built to take another one's place."""
 COMPLETE = "complete"
 """Says in the metadata of such a collection that it may."""
+_INDEX = {"hnsw": {"space": "cosine", "ef_construction": 4, "max_neighbors": 2}}
+"""As cheap to build as it can be: nearness is computed exactly, and never asked of it."""
+SEARCHED = "tmas-library"
+"""The collection of which that isn't so: too many of its rows may be meant to read them all."""
+_SEARCHED_INDEX = {"hnsw": {"space": "cosine"}}
 _MOST_ROWS = 256
+"""In one request to a server, or read at once."""
+_MOST_ROWS_HERE = 8
+"""Written at once in this process: Chroma lets no other Python run until it is done."""
 _OVERFETCH = 4
 _LEAST_FETCHED = 200
 """A search asks for so many rows at least, and `_OVERFETCH` times as many as are wanted."""
@@ -33,6 +41,7 @@ class Client:
         self._where = where
         self._chroma = _connected(where)
         self._collections: dict[str, Any] = {}
+        self._most = _MOST_ROWS if where.server else _MOST_ROWS_HERE
 
     def about(self, name: str) -> Data | None:
         """The metadata of collection `name`; None if there is none."""
@@ -46,7 +55,7 @@ class Client:
             self._collections[name] = self._chroma.get_or_create_collection(
                 name,
                 embedding_function=None,
-                configuration={"hnsw": {"space": "cosine"}},
+                configuration=_SEARCHED_INDEX if name.removesuffix(NEXT) == SEARCHED else _INDEX,
                 metadata=dict(about) or None,
             )
         return dict(self._collections[name].metadata or {})
@@ -60,7 +69,7 @@ class Client:
         """Store `rows` in the collection that was made; one whose id is there is replaced."""
         import numpy as np  # noqa: PLC0415  (loaded with Chroma)
 
-        most = min(_MOST_ROWS, self._chroma.get_max_batch_size())
+        most = min(self._most, self._chroma.get_max_batch_size())
         for some in _chunks(rows, most):
             self._collections[name].upsert(
                 ids=[row.id for row in some],
@@ -142,6 +151,9 @@ class Client:
     def close(self) -> None:
         """Free what the connection holds; one in memory keeps its rows."""
         self.forget()
+        if self._where.server:
+            for part in (self._chroma, self._chroma._admin_client):
+                part._server._session.close()  # which Chroma leaves open
         if self._where.server or self._where.folder:
             self._chroma.close()
 
@@ -211,7 +223,8 @@ def _served(url: str, settings: Any) -> Any:
         client = chromadb.HttpClient(host=url, settings=settings, ssl=url.startswith("https:"))
     except (httpx.HTTPError, ValueError) as error:
         raise silent(url, error) from error
-    client._server._session.timeout = httpx.Timeout(_SECONDS, connect=_SECONDS_TO_CONNECT)  # type: ignore[attr-defined]
+    whole: Any = client
+    whole._server._session.timeout = httpx.Timeout(_SECONDS, connect=_SECONDS_TO_CONNECT)
     return client
 
 

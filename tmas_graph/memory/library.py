@@ -11,6 +11,7 @@ from typing import cast
 
 from tmas_graph.memory import same_vectors
 from tmas_graph.memory.chroma import Data, Filter, Row, Store, open_store
+from tmas_graph.memory.chroma_client import SEARCHED
 from tmas_graph.memory.embeddings import Embedder
 from tmas_graph.memory.items import Item, ItemKind
 from tmas_graph.memory.ledger import Entry, Status
@@ -19,7 +20,7 @@ from tmas_graph.memory.reembedding import reembed
 from tmas_graph.memory_settings import Memories
 from tmas_graph.state import digest
 
-COLLECTION = "tmas-library"
+COLLECTION = SEARCHED
 _BATCH = 500
 """Rows that are embedded and written at once."""
 Progress = Callable[[int, int], None]
