@@ -12,6 +12,7 @@ from endpoints.reasoner import Reasoner
 from endpoints.scripted import server
 from made import made
 
+from tmas_graph.memory.transfer import FIELDS
 from tmas_graph.usage import Usage
 
 PAGES = Path(__file__).parents[1] / "docs" / "how-to"
@@ -64,3 +65,9 @@ def test_the_calls_page_names_every_field_of_a_call() -> None:
     assert table == list(call)
     parts = (call["place"], *call["sendings"], *call["replies"], Usage.__dataclass_fields__)
     assert [name for part in parts for name in part if f"`{name}`" not in text] == []
+
+
+def test_the_memory_page_is_valid_python_and_names_every_field_of_an_item() -> None:
+    assert [compiled(block, "memory.md") for block in blocks_of("memory.md")]
+    text = (PAGES / "memory.md").read_text()
+    assert [name for name in FIELDS if f"`{name}`" not in text] == []

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from tmas_graph.agents import experience, guideline, solution, summary, verification
+from tmas_graph.agents.fitting import Shown
 from tmas_graph.answers.extract import answer_of
 from tmas_graph.errors import PromptError
+from tmas_graph.memory.borrowing import Borrowed
 from tmas_graph.memory.guideline_bank import Listed, Report, listed
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Entry
@@ -52,6 +54,12 @@ KNOWN = (
     Strategy("LAST", "", ((0, 1),)),
 )
 STRATEGIES = Listed(listed(KNOWN, 10**6).full[:2], listed(KNOWN, 10**6).full[2:])
+LENT = (
+    Borrowed("technique", f"LENT {HOSTILE}", f"FOR {HOSTILE}", "supported", "", "p"),
+    Borrowed("technique", f"FAILED {HOSTILE}", "", "refuted", f"BECAUSE {HOSTILE}", "p"),
+    Borrowed("pitfall", f"BEWARE {HOSTILE}", "", "open", "", "p"),
+)
+EXPLOIT = Shown(rollouts=ROLLOUTS, experience=ITEMS, borrowed=LENT)
 CHECKS = (Verification(f"ANALYSIS {HOSTILE}", 0.5),)
 
 
@@ -87,7 +95,7 @@ async def test_every_template_takes_its_values_and_what_it_asks_for_is_read_back
     begun = Rollout(1, 0, "exploit")
     for name, call, values in (
         ("solution_initial", solution.initial, ()),
-        ("solution_exploit", solution.exploit, (ROLLOUTS, ITEMS)),
+        ("solution_exploit", solution.exploit, (EXPLOIT,)),
         ("solution_explore", solution.explore, (STRATEGIES,)),
     ):
         reply = await ask(name, solved, call, *values)
@@ -120,6 +128,10 @@ async def test_every_template_takes_its_values_and_what_it_asks_for_is_read_back
             f"SUMMARY {HOSTILE}",
             f"- [pitfall] ITEM {HOSTILE} (if: IF {HOSTILE}) (supported by 2)\n",
             f"- [pitfall] It is not true that WRONG {HOSTILE}: WHY {HOSTILE}\n",
+            "# From other problems; check whether they apply here\n"
+            f"- [technique] LENT {HOSTILE} (if: FOR {HOSTILE})\n",
+            f"- [pitfall] This didn't work there: FAILED {HOSTILE}: BECAUSE {HOSTILE}\n"
+            f"- [pitfall] BEWARE {HOSTILE}\n",
         ],
         "solution_explore": [
             f"- {strategy}\n",
@@ -194,7 +206,13 @@ def test_the_first_iteration_mentions_no_memory() -> None:
 def test_empty_memory_leaves_no_empty_headings() -> None:
     for name in ("solution_exploit", "solution_explore"):
         text = Prompts().render(
-            name, problem="Q", kind="answer", rollouts=(), experience=(), strategies=Listed()
+            name,
+            problem="Q",
+            kind="answer",
+            rollouts=(),
+            experience=(),
+            borrowed=(),
+            strategies=Listed(),
         )[1]["content"]
         assert re.findall("^# .*", text, re.M)[0] == "# Problem"
         assert len(re.findall("^# ", text, re.M)) == 2
@@ -276,7 +294,7 @@ async def test_the_small_set_shows_worked_examples_that_the_parsers_read() -> No
     prompts, problem = Prompts(set="small"), Problem("QUESTION")
     calls: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = [
         (solution.initial, (), {}, lambda reply: answer_of(reply.text)),
-        (solution.exploit, (ROLLOUTS, ITEMS), {}, lambda reply: reply.text),
+        (solution.exploit, (EXPLOIT,), {}, lambda reply: reply.text),
         (solution.explore, (STRATEGIES,), {}, lambda reply: answer_of(reply.text)),
         (verification.verify, ("TEXT",), {"passes": 1}, lambda r: verification.parse(r).score),
         (summary.summarise, ("TEXT", CHECKS), {}, summary.parse),

@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 from tmas_graph import progress, spending
 from tmas_graph.answers.select import Classes
-from tmas_graph.memory import ledger
+from tmas_graph.memory import borrowing, ledger
 from tmas_graph.memory.items import ItemRow
 from tmas_graph.progress import Row
 from tmas_graph.state import Input, Mode, Result, Rollout, Stop, Strategy, latest
@@ -33,6 +33,8 @@ class State(Input, total=False):
     """E: the ledger; for each item of the store that exists for this run an Entry's fields."""
     noted: tuple[ItemRow, ...]
     """What the items say that were noted last: together the checkpoints hold all of E's texts."""
+    borrowed: tuple[borrowing.Row, ...]
+    """What iteration t is shown of other problems' experience, whole: the fields of a Borrowed."""
     strategies: tuple[Strategy, ...]
     """G: the guideline bank."""
     bank_usage: Annotated[dict[str, Usage], progress.by_bank]
@@ -57,6 +59,7 @@ class Update(TypedDict, total=False):
     classes: Classes
     experience: tuple[ledger.Row, ...]
     noted: tuple[ItemRow, ...]
+    borrowed: tuple[borrowing.Row, ...]
     strategies: tuple[Strategy, ...]
     bank_usage: dict[str, Usage]
     spend: tuple[spending.Row, ...]

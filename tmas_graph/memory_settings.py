@@ -66,3 +66,9 @@ class Memories(Frozen):
     def experience_limit(self) -> int | None:
         """Most tokens of experience in one prompt; None where all items are shown."""
         return None if self.retrieval == "all" else self.experience_tokens
+
+    @model_validator(mode="after")
+    def _a_run_has_a_name(self) -> Self:
+        if self.memory_scope == "run" and not self.run_name:
+            raise ValueError("memory_scope is run, but no run_name is given. Set run_name")
+        return self

@@ -18,8 +18,10 @@ from langgraph.types import StreamWriter
 from typing_extensions import TypedDict
 
 from tmas_graph.agents import solution, summary, verification
+from tmas_graph.agents.fitting import Shown
 from tmas_graph.errors import BudgetSpent, CallError
 from tmas_graph.events import of_candidate
+from tmas_graph.memory.borrowing import borrowed_of
 from tmas_graph.memory.flaws import flaws
 from tmas_graph.memory.guideline_bank import listed
 from tmas_graph.memory.ledger import ledger_of
@@ -79,14 +81,16 @@ async def solution_initial(state: RolloutState, runtime: Runtime[Settings]) -> R
 
 
 async def solution_exploit(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
-    """Write a candidate that sees the last rollouts and the experience bank."""
+    """Write a candidate that sees the last rollouts and experience, other problems' too."""
     settings = settings_of(runtime)
     memory = await recall(state)
     rollouts = solution.shown(memory.rollouts, settings.rollouts_tokens)
+    borrowed = borrowed_of(memory.borrowed)
     experience = await _retrieved(state["problem"], memory, settings, runtime.stream_writer)
+    shown = Shown(rollouts=rollouts, experience=tuple(experience), borrowed=borrowed)
 
     def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
-        return solution.exploit(model, prompts, problem, rollouts, experience)
+        return solution.exploit(model, prompts, problem, shown)
 
     return await _solve(state, runtime, ask)
 
@@ -203,7 +207,10 @@ def memory_of(values: Any) -> Memory:
     iteration = values.get("iteration", 0)
     rollouts = tuple(r for r in values.get("rollouts", ()) if r.iteration < iteration)
     return Memory(
-        rollouts, tuple(values.get("experience", ())), tuple(values.get("strategies", ()))
+        rollouts,
+        tuple(values.get("experience", ())),
+        tuple(values.get("strategies", ())),
+        tuple(values.get("borrowed", ())),
     )
 
 
@@ -226,9 +233,11 @@ async def _retrieved(
         return []
     bank, ledger = bank_of(settings), ledger_of(memory.experience)
     await restore(bank, ledger, problem.id, tell, depth=2)
-    wanted = flaws(r.summary for r in memory.rollouts)
-    memories = await recalled(bank, ledger)
-    return await offered(bank, memories, [problem.question, *wanted], settings.experience_limit)
+    wanted = [problem.question, *flaws(r.summary for r in memory.rollouts)]
+    memories, limit = await recalled(bank, ledger), settings.experience_limit
+    if limit is not None:
+        limit -= sum(one.tokens for one in borrowed_of(memory.borrowed))
+    return await offered(bank, memories, wanted, limit)
 
 
 def _candidate(state: RolloutState) -> Rollout:

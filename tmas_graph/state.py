@@ -183,6 +183,8 @@ class Memory:
     experience: tuple[Sequence[Any], ...] = ()
     """Rows of the ledger."""
     strategies: tuple[Strategy, ...] = ()
+    borrowed: tuple[Sequence[Any], ...] = ()
+    """Rows of what other problems have learnt."""
 
 
 class Unstored(dict[str, object]):

@@ -1,7 +1,8 @@
 """Durable runs: where threads are kept, how they start, stop, resume and are listed.
 
 A state folder holds one SQLite database (checkpoints by LangGraph, threads, and their model calls)
-and, for each thread, a Chroma folder for its experience bank. A thread belongs to one process at a
+and, for each thread, a Chroma folder for its experience bank; threads that share what they learn
+have one together. A thread belongs to one process at a
 time; the operating system frees it when that process ends, however it ends.
 """
 
@@ -35,6 +36,8 @@ from tmas_graph.serde import STORED
 from tmas_graph.settings import Settings, near
 from tmas_graph.state import Problem, Result
 
+LIBRARY = "library"
+"""Folder of the experience that threads share, below the state folder."""
 _DATABASE = "tmas.sqlite"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS tmas_threads (
@@ -64,7 +67,8 @@ class ThreadStore:
         now = _now()
         name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         if settings.memory_folder is None and settings.memory_server is None:
-            place = str((self.folder / "memory" / name).resolve())
+            own = settings.memory_scope == "problem"
+            place = str((self.folder / (f"memory/{name}" if own else LIBRARY)).resolve())
             settings = settings.model_copy(update={"memory_folder": place})
         record = Record(name, problem, settings, {}, models, 0, "stopped", "", now, now)
         record = made_with(record, settings, models)

@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from tmas_graph.agents.fitting import Shown, prompt
+from tmas_graph.memory.borrowing import Borrowed
 from tmas_graph.memory.guideline_bank import listed
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Entry
@@ -56,6 +57,16 @@ def test_a_prompt_shows_all_it_is_given() -> None:
     assert whole.cut == {}
     for word in ("solution-0", "solution-2", "summary-2", "item-2", PROBLEM.question):
         assert word in text(whole)
+
+
+def test_what_other_problems_have_learnt_goes_before_all_else() -> None:
+    lent = tuple(Borrowed("technique", f"lent-{i} " * 9, "", "open", "", "p") for i in range(2))
+    first, second, third, *_ = steps(exploit(replace(EXPLOIT, borrowed=lent)))
+    assert dict(first.cut) == {"borrowed": 1}
+    assert ("lent-0" in text(first), "lent-1" in text(first)) == (True, False)
+    assert dict(second.cut) == {"borrowed": 2}
+    assert "other problems" not in text(second)
+    assert dict(third.cut) == {"borrowed": 2, "solutions": 1}
 
 
 def test_solutions_go_first_the_worst_before_others_then_experience() -> None:

@@ -1,15 +1,17 @@
 """Prompts that can say less: what an agent is shown, in the order in which it is given up.
 
-Solutions go first, those with the lowest scores before others; then what single checks say; then
-items of the experience bank, the least fitting before others; then what strategies are about and
-how they ended, then the lines on which they stand, those of the least informative before others.
-The problem, the summaries, the scores and the strategies' names stay.
+What other problems have learnt goes first; then solutions, those with the lowest scores before
+others; then what single checks say; then items of the experience bank, the least fitting before
+others; then what strategies are about and how they ended, then the lines on which they stand,
+those of the least informative before others. The problem, the summaries, the scores and the
+strategies' names stay.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from tmas_graph.memory.borrowing import Borrowed
 from tmas_graph.memory.guideline_bank import Listed, shorter
 from tmas_graph.memory.retrieval import Noted, words
 from tmas_graph.prompts import Message, Prompt, Prompts, estimate_tokens
@@ -25,6 +27,8 @@ class Shown:
     rollouts: tuple[Rollout, ...] = ()
     verifications: tuple[Verification, ...] = ()
     experience: tuple[Noted, ...] = ()
+    borrowed: tuple[Borrowed, ...] = ()
+    """Of other problems."""
     strategies: Listed = field(default=Listed())
 
 
@@ -82,6 +86,10 @@ def _tokens(messages: Sequence[Message]) -> int:
 
 
 def _steps(shown: Shown) -> Iterator[_Step]:
+    while shown.borrowed:
+        *lent, foreign = shown.borrowed
+        shown = replace(shown, borrowed=tuple(lent))
+        yield _Step("borrowed", shown, foreign.tokens)
     for index in reversed(range(len(shown.rollouts))):
         if solution := shown.rollouts[index].solution:
             summed_up = replace(shown.rollouts[index], solution="")

@@ -6,7 +6,6 @@ from dataclasses import replace
 from tmas_graph.agents.fitting import Shown, prompt
 from tmas_graph.answers.extract import answer_of
 from tmas_graph.memory.guideline_bank import Listed
-from tmas_graph.memory.retrieval import Noted
 from tmas_graph.models.replies import Model, Reply
 from tmas_graph.prompts import Prompts, estimate_tokens
 from tmas_graph.state import Problem, Rollout
@@ -17,15 +16,8 @@ async def initial(model: Model, prompts: Prompts, problem: Problem) -> Reply:
     return await _one(model, prompts, "solution_initial", problem, Shown())
 
 
-async def exploit(
-    model: Model,
-    prompts: Prompts,
-    problem: Problem,
-    rollouts: Sequence[Rollout],
-    experience: Sequence[Noted],
-) -> Reply:
+async def exploit(model: Model, prompts: Prompts, problem: Problem, shown: Shown) -> Reply:
     """Write a candidate that repairs the last rollouts and reuses experience."""
-    shown = Shown(rollouts=tuple(rollouts), experience=tuple(experience))
     return await _one(model, prompts, "solution_exploit", problem, shown)
 
 

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from tmas_graph.cli import grade, models, problems, resume, settings, show, solve, threads
+from tmas_graph.cli import grade, memory, models, problems, resume, settings, show, solve, threads
 from tmas_graph.cli.plain import complain
 from tmas_graph.errors import TmasError
 
@@ -27,6 +27,7 @@ app.command()(threads.threads)
 app.command()(show.show)
 app.command()(settings.settings)
 app.add_typer(models.app, name="models")
+app.add_typer(memory.app, name="memory")
 
 
 @app.callback(invoke_without_command=True)

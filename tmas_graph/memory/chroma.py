@@ -19,11 +19,11 @@ from tmas_graph.errors import StorageError
 from tmas_graph.memory.chroma_client import DATABASE, Client, explained, reason_of
 from tmas_graph.memory.damage import is_damaged, set_aside
 from tmas_graph.memory.ranking import by_distance
-from tmas_graph.memory.rows import Data, Row, Where
+from tmas_graph.memory.rows import Data, Filter, Row, Where
 from tmas_graph.memory.same_vectors import refuse_other
 from tmas_graph.memory.writer_lock import WriterLock
 
-__all__ = ["Data", "Row", "Store", "Where", "open_store"]
+__all__ = ["Data", "Filter", "Row", "Store", "Where", "open_store"]
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
@@ -106,6 +106,25 @@ class Store:
     async def ids(self, name: str) -> list[str]:
         """All ids of collection `name`, in the order in which they came."""
         return await self._look(lambda client: client.ids(name), [])
+
+    async def find(self, name: str, meant: Filter) -> list[Row]:
+        """The rows `meant` in collection `name`, in the order in which they came."""
+        return await self._look(lambda client: client.find(name, meant), [])
+
+    async def search(
+        self, name: str, vector: Sequence[float], meant: Filter, count: int
+    ) -> list[Row]:
+        """Up to `count` of the rows `meant`, the nearest to `vector` first, by Chroma's index."""
+        return await self._look(lambda client: client.search(name, vector, meant, count), [])
+
+    async def remove(self, name: str, ids: Sequence[str]) -> None:
+        """Delete the rows `ids`; those that aren't there don't matter.
+
+        Raises:
+            StorageError: the store can't be used, or another process writes to the folder.
+        """
+        if distinct := list(dict.fromkeys(ids)):
+            await self._run(lambda: self._made().remove(name, distinct), writes=True)
 
     async def drop(self, name: str) -> None:
         """Remove collection `name`, if it is there."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tmas_graph.errors import StorageError
-from tmas_graph.memory.rows import Data, Row, Where
+from tmas_graph.memory.rows import Data, Filter, Row, Where
 
 DATABASE = "chroma.sqlite3"
 NEXT = ".next"
@@ -18,10 +18,16 @@ COMPLETE = "complete"
 """Says in the metadata of such a collection that it may."""
 _INDEX = {"hnsw": {"space": "cosine", "ef_construction": 4, "max_neighbors": 2}}
 """As cheap to build as it can be: nearness is computed exactly, and never asked of it."""
+SEARCHED = "tmas-library"
+"""The collection of which that isn't so: too many of its rows may be meant to read them all."""
+_SEARCHED_INDEX = {"hnsw": {"space": "cosine"}}
 _MOST_ROWS = 256
 """In one request to a server, or read at once."""
 _MOST_ROWS_HERE = 8
 """Written at once in this process: Chroma lets no other Python run until it is done."""
+_OVERFETCH = 4
+_LEAST_FETCHED = 200
+"""A search asks for so many rows at least, and `_OVERFETCH` times as many as are wanted."""
 _SECONDS_TO_CONNECT = 10.0
 _SECONDS = 60.0
 """For one request to a server."""
@@ -49,7 +55,7 @@ class Client:
             self._collections[name] = self._chroma.get_or_create_collection(
                 name,
                 embedding_function=None,
-                configuration=_INDEX,
+                configuration=_SEARCHED_INDEX if name.removesuffix(NEXT) == SEARCHED else _INDEX,
                 metadata=dict(about) or None,
             )
         return dict(self._collections[name].metadata or {})
@@ -90,6 +96,35 @@ class Client:
         """All ids of collection `name`, in the order in which they came."""
         found = self._find(name)
         return [] if found is None else list(found.get(include=[])["ids"])
+
+    def find(self, name: str, meant: Filter) -> list[Row]:
+        """The rows `meant`, in the order in which they came."""
+        if (found := self._find(name)) is None:
+            return []
+        got = found.get(where=_expression(meant), include=["documents", "metadatas"])
+        return list(map(Row, got["ids"], got["documents"], got["metadatas"]))
+
+    def search(self, name: str, vector: Sequence[float], meant: Filter, count: int) -> list[Row]:
+        """Up to `count` of the rows `meant`, the nearest to `vector` first, by the index."""
+        if (found := self._find(name)) is None:
+            return []
+        # The index is approximate: of many more than are wanted the first ones are the right ones.
+        got = found.query(
+            query_embeddings=[list(vector)],
+            n_results=max(_LEAST_FETCHED, _OVERFETCH * count),
+            where=_expression(meant),
+            include=["documents", "metadatas", "distances"],
+        )
+        [texts], [datas], [distances] = got["documents"], got["metadatas"], got["distances"]
+        near = zip(got["ids"][0], texts, datas, distances, strict=True)
+        rows = [Row(id, text, data, distance=round(away, 6)) for id, text, data, away in near]
+        return sorted(rows, key=lambda row: (row.distance, row.id))[:count]
+
+    def remove(self, name: str, ids: Sequence[str]) -> None:
+        """Delete the rows `ids`; those that aren't there don't matter."""
+        if (found := self._find(name)) is not None:
+            for some in _chunks(ids, _MOST_ROWS):
+                found.delete(ids=list(some))
 
     def drop(self, name: str) -> None:
         """Remove collection `name`, if it is there."""
@@ -222,6 +257,13 @@ def _forget_failed(path: str) -> None:
 
     if not Shared._identifier_to_refcount.get(path):
         Shared._identifier_to_system.pop(path, None)
+
+
+def _expression(meant: Filter) -> dict[str, Any] | None:
+    """`meant` as Chroma writes it, which takes neither an empty `$and` nor one of a single part."""
+    parts = [{name: {"$eq": value}} for name, value in meant.equal.items()]
+    parts += [{name: {"$ne": value}} for name, value in meant.unequal.items()]
+    return {"$and": parts} if len(parts) > 1 else next(iter(parts), None)
 
 
 def _chunks(values: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from tmas_graph.state import digest
 
 ItemKind = Literal["conclusion", "technique", "pitfall"]
 ItemRow = tuple[str, str, str]
 """The fields of an Item: what a checkpoint holds of it."""
+KINDS: tuple[ItemKind, ...] = get_args(ItemKind)
 
 
 @dataclass(frozen=True, slots=True)

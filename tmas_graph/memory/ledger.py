@@ -15,12 +15,13 @@ words: only a support of it by name can take that back.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.merging import merged
 
 Status = Literal["open", "supported", "refuted"]
+STATUSES: tuple[Status, ...] = get_args(Status)
 Row = tuple[str, int, tuple[int, ...], tuple[int, ...], str, str, str]
 """The fields of an Entry: what a checkpoint holds of it."""
 ENOUGH = 2

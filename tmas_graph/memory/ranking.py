@@ -77,7 +77,8 @@ def by_distance(vector: Sequence[float], rows: Iterable[Row]) -> list[Row]:
 
 def _unit(vectors: Floats) -> Floats:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    shortened: Floats = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
+    return shortened
 
 
 def matrix(rows: Sequence[Sequence[float]]) -> Floats:

@@ -38,3 +38,11 @@ class Row:
     """As long as the collection's others; empty in what is read without vectors."""
     distance: float = 0.0
     """Cosine distance from what was asked for, in [0, 2]; of what `query` found."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which rows are meant, by what stands beside their texts; with nothing set, all."""
+
+    equal: Data = field(default_factory=dict)
+    unequal: Data = field(default_factory=dict)
