@@ -102,7 +102,7 @@ def _among(sizes: Sequence[int], votes: int, chance: float, most: int) -> Array_
 def _binomial(n: int, chance: float) -> NDArray[np.float64]:
     """Chances of 0 to `n` hits in `n` draws; by logarithms, as the factorials grow too large."""
     if chance == 1.0:
-        return np.eye(1, n + 1, n)[0]
+        return np.array([0.0] * n + [1.0])
     hit, miss = log(chance), log1p(-chance)
     ways = [lgamma(n + 1) - lgamma(h + 1) - lgamma(n - h + 1) for h in range(n + 1)]
     return np.array([exp(way + h * hit + (n - h) * miss) for h, way in enumerate(ways)])

@@ -131,13 +131,13 @@ class Track:
 
     def at(self, iteration: int) -> Standing:
         """Where it stands after `iteration`; after its last one nothing changes any more."""
-        if iteration in self._standings:
-            return self._standings[iteration]
-        return Standing(iteration, self._points_at(iteration))
+        if iteration not in self._standings:
+            self._standings[iteration] = Standing(iteration, self._points_at(iteration))
+        return self._standings[iteration]
 
     def within(self, tokens: float) -> Standing | None:
         """Where it stands after the last iteration that fits into `tokens` a problem, if any."""
-        fitting = [s for s in self._standings.values() if s.tokens <= tokens * (1 + 1e-9)]
+        fitting = [s for s in map(self.at, self.iterations) if s.tokens <= tokens * (1 + 1e-9)]
         return fitting[-1] if fitting else None
 
     def _points_at(self, iteration: int) -> dict[str, Point]:
