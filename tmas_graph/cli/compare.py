@@ -49,9 +49,14 @@ def compare(
     """Compare methods by the rows of runs: accuracy, differences, cost."""
     from tmas_graph.evaluation import plot as drawing
     from tmas_graph.evaluation.comparing import compare as work_out
-    from tmas_graph.evaluation.run_folders import load, unite
     from tmas_graph.evaluation.tables import report
+    from tmas_graph.evaluation.uniting import load, unite
 
+    if paper and plot is None and (base or iterations or tokens):
+        raise SettingsError(
+            "--paper: its table has the paper's own iterations and no base. "
+            "Leave out --base, --iterations and --tokens."
+        )
     chosen, budgets = _numbers(iterations, "--iterations"), _numbers(tokens, "--tokens", least=1)
     for file in (out, plot):
         _refuse_unwritable(file)
@@ -152,6 +157,9 @@ def _write(file: Path, write: Callable[[Path], object]) -> None:
         StorageError: it can't be written.
     """
     try:
+        if file.exists() and not file.is_file():  # a pipe or a device can't be replaced
+            write(file)
+            return
         with tempfile.TemporaryDirectory(dir=file.parent, prefix=".tmas-") as folder:
             made = Path(folder) / f"made{file.suffix.lower()}"
             write(made)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from tmas_graph.errors import SettingsError
 from tmas_graph.evaluation.entries import Against, Entry, of_standing, of_votes
 from tmas_graph.evaluation.paired import Difference, difference, holm
-from tmas_graph.evaluation.run_folders import Evaluation
 from tmas_graph.evaluation.tracks import Track, listed
-from tmas_graph.evaluation.voting_at_tokens import Samples, Votes, is_voting, samples_of
+from tmas_graph.evaluation.uniting import Evaluation
+from tmas_graph.evaluation.voting_at_tokens import NAME, Samples, Votes, is_voting, samples_of
 from tmas_graph.settings import near
 
 PAPER = (1, 3, 9, 11, 17, 19)
@@ -63,7 +63,13 @@ def compare(
         _against(base, by_iterations),
         _against(base, by_tokens),
         samples,
-        (*evaluation.notes, *notes, *_pairs(base, tracks), *_about(samples, by_tokens)),
+        (
+            *evaluation.notes,
+            *notes,
+            *_pairs(base, tracks),
+            *_about(samples, by_tokens),
+            *_too_dear(by_tokens),
+        ),
     )
 
 
@@ -114,7 +120,7 @@ def _budgets(
     spent = {
         tracks[name].at(t).tokens for name in names for t in shown if t in tracks[name].iterations
     }
-    return sorted({*spent, *map(float, asked)} - {0.0})
+    return sorted({int(each) if each == int(each) else each for each in (*spent, *asked)} - {0})
 
 
 def _at(tokens: float, tracks: Mapping[str, Track], samples: Samples | None) -> Iterable[Entry]:
@@ -125,7 +131,7 @@ def _at(tokens: float, tracks: Mapping[str, Track], samples: Samples | None) -> 
         else:
             yield _votes(tokens, name, samples)
     if samples is not None and not is_voting(samples.source):
-        yield _votes(tokens, f"votes of {samples.source}", samples)
+        yield _votes(tokens, f"{NAME} (samples of {samples.source})", samples)
 
 
 def _votes(tokens: float, name: str, samples: Samples) -> Entry:
@@ -191,3 +197,10 @@ def _about(samples: Samples | None, points: Iterable[Iterable[Entry]]) -> list[s
             f"pool of {samples.count} only: where more are paid for, k stays {samples.count}"
         )
     return notes
+
+
+def _too_dear(points: Iterable[Iterable[Entry]]) -> list[str]:
+    names = dict.fromkeys(e.method for entries in points for e in entries if e.selected is None)
+    if not names:
+        return []
+    return [f"{', '.join(names)}: where nothing stands, its first iteration costs more tokens"]

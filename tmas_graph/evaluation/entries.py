@@ -53,6 +53,16 @@ class Entry:
     pass_at_1_values: Mapping[str, float] = field(default_factory=dict, repr=False)
     """The last two: by problem, for differences."""
 
+    @property
+    def votes(self) -> bool:
+        """Is it about votes of samples, and no standing of a method?"""
+        return self.paid is not None
+
+    @property
+    def tokens(self) -> float | None:
+        """Spent per problem, so far."""
+        return self.each(None if self.spent is None else self.spent.tokens)
+
     def each(self, total: float | None) -> float | None:
         """`total` per problem."""
         return None if total is None or not self.problems else total / self.problems

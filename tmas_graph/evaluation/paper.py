@@ -11,10 +11,10 @@ from tmas_graph.evaluation import metrics
 from tmas_graph.evaluation.comparing import PAPER
 from tmas_graph.evaluation.majority import pool_of, share
 from tmas_graph.evaluation.metrics import Figure
-from tmas_graph.evaluation.run_folders import Evaluation, MethodRun
-from tmas_graph.evaluation.tables import NONE, Plain, Report, Table
+from tmas_graph.evaluation.tables import NONE, Plain, Report, Table, parts
 from tmas_graph.evaluation.tracks import Standing, Track
-from tmas_graph.evaluation.voting_at_tokens import is_voting
+from tmas_graph.evaluation.uniting import Evaluation, MethodRun
+from tmas_graph.evaluation.voting_at_tokens import is_voting, plain_name
 
 OURS, THEIRS = "ours", "paper"
 ONCE = -1
@@ -59,10 +59,9 @@ def paper(evaluation: Evaluation) -> Report:
     shown = [name for name in known if name in ours] or list(known)
     strange = sorted(ours - set(shown))
     groups = {
-        known[name]["title"] if name in known else name or "an unnamed benchmark": [
-            *_published(name),
-            *(_ours(track) for track in tracks if track.run.setup.benchmark == name),
-        ]
+        known[name]["title"] if name in known else name or "an unnamed benchmark": _rows(
+            name, [track for track in tracks if track.run.setup.benchmark == name]
+        )
         for name in (*shown, *strange)
     }
     notes = [f"the paper has no numbers on {name or 'this benchmark'}" for name in strange]
@@ -81,23 +80,40 @@ def paper(evaluation: Evaluation) -> Report:
     )
 
 
-def _published(benchmark: str) -> Iterator[PaperRow]:
-    places = published()["iterations"]
+def _rows(benchmark: str, tracks: Sequence[Track]) -> list[PaperRow]:
+    """Those of the paper, each with ours of the same model and method below it; then the rest."""
+    left, rows = list(tracks), list[PaperRow]()
     for row in published()["rows"]:
-        if benchmark in row:
-            values = [value / 100 for value in row[benchmark]]
-            at = places if len(values) == len(places) else [ONCE]
-            cells = dict(zip(at, values, strict=True))
-            yield PaperRow(benchmark, row["model"], row["method"], THEIRS, cells)
+        if benchmark not in row:
+            continue
+        rows.append(_published(benchmark, row))
+        same = [track for track in left if _is_the_same(track.run, row)]
+        rows += map(_ours, same)
+        left = [track for track in left if track not in same]
+    return [*rows, *map(_ours, left)]
+
+
+def _is_the_same(run: MethodRun, row: Mapping[str, Any]) -> bool:
+    method = plain_name(run.name)
+    return method == row["ours"] and row["model"].lower() in run.model.lower()
+
+
+def _published(benchmark: str, row: Mapping[str, Any]) -> PaperRow:
+    places = published()["iterations"]
+    values = [value / 100 for value in row[benchmark]]
+    at = places if len(values) == len(places) else [ONCE]
+    return PaperRow(
+        benchmark, row["model"], row["method"], THEIRS, dict(zip(at, values, strict=True))
+    )
 
 
 def _ours(track: Track) -> PaperRow:
     run = track.run
     if is_voting(run.name):
         k, cells = _majority(track.at(track.iterations[-1]))
-        return PaperRow(run.setup.benchmark, _model(run), f"majority of {k}", OURS, cells)
+        return PaperRow(run.setup.benchmark, run.model, f"majority of {k}", OURS, cells)
     found = {t: track.at(t).pass_at_1 for t in PAPER if t in track.iterations}
-    return PaperRow(run.setup.benchmark, _model(run), run.name, OURS, found)
+    return PaperRow(run.setup.benchmark, run.model, run.name, OURS, found)
 
 
 def _majority(standing: Standing) -> tuple[int, dict[int, Figure | float]]:
@@ -106,10 +122,6 @@ def _majority(standing: Standing) -> tuple[int, dict[int, Figure | float]]:
     k = min(_VOTES, standing.candidates)
     values = {name: share(pool_of(pool), min(k, len(pool))) for name, pool in pools.items()}
     return k, {ONCE: metrics.figure(values, metrics.counts_of(pools))}
-
-
-def _model(run: MethodRun) -> str:
-    return str(run.settings.get("model") or run.settings.get("local_model") or "unknown")
 
 
 def _table(title: str, rows: Sequence[PaperRow]) -> Table:
@@ -131,17 +143,16 @@ def _cell(row: PaperRow, iteration: int) -> str:
 def _records(row: PaperRow) -> Iterator[dict[str, Plain]]:
     for iteration, value in row.cells.items():
         figure = value if isinstance(value, Figure) else None
+        alone = {"pass_at_1": value} if isinstance(value, float) else {}
         yield {
             "benchmark": row.benchmark,
             "model": row.model,
             "method": row.method,
             "whose": row.whose,
             "iteration": None if iteration == ONCE else iteration,
-            "pass_at_1": figure.value if figure else value if isinstance(value, float) else None,
-            "pass_at_1_se": figure and figure.standard_error,
-            "pass_at_1_low": figure and figure.interval.low,
-            "pass_at_1_high": figure and figure.interval.high,
-            "problems": figure and figure.problems,
+            **parts("pass_at_1", figure),
+            **alone,
+            "problems": None if figure is None else figure.problems,
         }
 
 
@@ -154,14 +165,20 @@ def differences(tracks: Sequence[Track]) -> list[str]:
     return [f"{what} ({', '.join(names)})" for what, names in found.items()]
 
 
+def _said(value: object) -> str:
+    if value is None:
+        return "not set"
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+
+
 def _of_one(track: Track) -> Iterator[str]:
     run, theirs = track.run, published()
     models = dict.fromkeys(row["model"] for row in theirs["rows"])
-    if not any(model.lower() in _model(run).lower() for model in models):
-        yield f"model: the paper {' and '.join(models)}; ours {_model(run)}"
+    if not any(model.lower() in run.model.lower() for model in models):
+        yield f"model: the paper {' and '.join(models)}; ours {run.model}"
     for name, value in theirs["settings"].items():
         if name in run.settings and run.settings[name] != value:
-            yield f"{_NAMES[name]}: the paper {value}; ours {run.settings[name]}"
+            yield f"{_NAMES[name]}: the paper {_said(value)}; ours {_said(run.settings[name])}"
     if "temperature" in run.settings:
         yield f"temperature: not stated in the paper; ours {run.settings['temperature']}"
     benchmark = theirs["benchmarks"].get(run.setup.benchmark)

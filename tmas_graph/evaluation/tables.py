@@ -3,7 +3,7 @@
 For people a figure is one cell, in percent with its spread; for programs it is several, as shares.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,15 +62,15 @@ def figure(value: Figure) -> str:
 
 
 def against(value: Against) -> str:
-    """Difference in points (interval), p and p corrected."""
+    """Difference in points (interval)."""
     found = value.difference
     low, high = (f"{100 * end:+.1f}" for end in (found.interval.low, found.interval.high))
-    return f"{100 * found.value:+.1f} ({low} to {high}) p {chance(found.p)}, {chance(value.holm)}"
+    return f"{100 * found.value:+.1f} ({low} to {high})"
 
 
 def chance(value: float) -> str:
     """A p, of which no more than three digits matter."""
-    return "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def whole(value: float) -> str:
@@ -95,6 +95,29 @@ def _ended(name: str) -> Callable[[Entry], int | None]:
     return lambda e: None if e.pass_at_1 is None else getattr(e.pass_at_1.counts, name)
 
 
+def _placed(name: str) -> Callable[[Entry], int | None]:
+    """A count, unless the method has no standing there."""
+    return lambda e: None if e.selected is None else getattr(e, name)
+
+
+def _compared(measure: str, heading: str, rank: int) -> Iterator[Column]:
+    """How entries differ from the base's in one measure, column by column."""
+
+    def get(what: Callable[[Against], Any]) -> Callable[[Entry], Any]:
+        def of(entry: Entry) -> Any:
+            value = getattr(entry, f"{measure}_against")
+            return None if value is None else what(value)
+
+        return of
+
+    name = f"{measure}_difference"
+    yield Column(name, heading, get(lambda v: v), against, rank, Against)
+    yield Column(f"{measure}_p", "p", get(lambda v: v.difference.p), chance, rank and rank + 1)
+    yield Column(f"{measure}_holm", "p (Holm)", get(lambda v: v.holm), chance, rank and rank + 2)
+    yield Column(f"{measure}_better", "better", get(lambda v: v.difference.better), rank=rank + 6)
+    yield Column(f"{measure}_worse", "worse", get(lambda v: v.difference.worse), rank=rank + 6)
+
+
 def _paired(entry: Entry) -> int | None:
     return entry.selected_against.difference.problems if entry.selected_against else None
 
@@ -110,7 +133,7 @@ PLACE = (
     Column("iteration", "iteration", lambda e: e.iteration),
 )
 ACCURACY = (
-    Column("problems", "problems", lambda e: e.problems, rank=2),
+    Column("problems", "problems", _placed("problems"), rank=2),
     Column("candidates", "k", lambda e: e.candidates, rank=1),
     Column("pass_at_1", "Pass@1 %", lambda e: e.pass_at_1, figure, kind=Figure),
     Column("selected", "selected %", lambda e: e.selected, figure, kind=Figure),
@@ -120,13 +143,13 @@ ACCURACY = (
         Column(name, name, _ended(name), rank=6)
         for name in ("unanswered", "truncated", "unsure", "error")
     ),
-    Column("held", "ended before", lambda e: e.held, rank=7),
-    Column("failed", "failed", lambda e: e.failed, rank=4),
+    Column("held", "ended before", _placed("held"), rank=7),
+    Column("failed", "failed", _placed("failed"), rank=4),
 )
 DIFFERENCES = (
-    Column("paired", "paired", _paired, rank=2),
-    Column("selected_difference", "selected", lambda e: e.selected_against, against, 0, Against),
-    Column("pass_at_1_difference", "Pass@1", lambda e: e.pass_at_1_against, against, 1, Against),
+    *_compared("selected", "selected", 0),
+    *_compared("pass_at_1", "Pass@1", 3),
+    Column("paired", "paired", _paired),
 )
 SPENDING = (
     Column("calls", "calls", _usage("calls"), short),
@@ -195,15 +218,16 @@ def record(entry: Entry) -> dict[str, Plain]:
     for column in COLUMNS:
         value = column.get(entry)
         if column.kind is Figure:
-            found |= _parts(column.name, value)
+            found |= parts(column.name, value)
         elif column.kind is Against:
-            found |= _parts_of_difference(column.name, value)
+            found |= _ends(column.name, value)
         else:
             found[column.name] = value
     return found
 
 
-def _parts(name: str, value: Figure | None) -> dict[str, Plain]:
+def parts(name: str, value: Figure | None) -> dict[str, Plain]:
+    """A figure in its parts, for programs; all None without one."""
     names = (name, f"{name}_se", f"{name}_low", f"{name}_high")
     if value is None:
         return dict.fromkeys(names)
@@ -211,14 +235,12 @@ def _parts(name: str, value: Figure | None) -> dict[str, Plain]:
     return dict(zip(names, (value.value, value.standard_error, ends.low, ends.high), strict=True))
 
 
-def _parts_of_difference(name: str, value: Against | None) -> dict[str, Plain]:
-    parts = ("", "_low", "_high", "_p", "_holm", "_better", "_worse")
-    names = [f"{name}{part}" for part in parts]
+def _ends(name: str, value: Against | None) -> dict[str, Plain]:
+    names = (name, f"{name}_low", f"{name}_high")
     if value is None:
         return dict.fromkeys(names)
     found = value.difference
-    ends, counts = (found.interval.low, found.interval.high), (found.better, found.worse)
-    return dict(zip(names, (found.value, *ends, found.p, value.holm, *counts), strict=True))
+    return dict(zip(names, (found.value, found.interval.low, found.interval.high), strict=True))
 
 
 def _legend(comparison: Comparison) -> list[str]:

@@ -13,8 +13,8 @@ from statistics import fmean
 from tmas_graph.evaluation import metrics
 from tmas_graph.evaluation.majority import pool_of, share
 from tmas_graph.evaluation.metrics import Figure, Status, Try
-from tmas_graph.evaluation.run_folders import MethodRun
 from tmas_graph.evaluation.run_rows import Row
+from tmas_graph.evaluation.uniting import MethodRun
 from tmas_graph.usage import Usage, summed
 
 GRADING = "judge"

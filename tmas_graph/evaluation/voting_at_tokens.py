@@ -11,9 +11,9 @@ from statistics import fmean
 from tmas_graph.evaluation import metrics
 from tmas_graph.evaluation.majority import Pool, pool_of, share
 from tmas_graph.evaluation.metrics import Figure, Try
-from tmas_graph.evaluation.run_folders import MethodRun
 from tmas_graph.evaluation.run_rows import Row
 from tmas_graph.evaluation.tracks import GRADING
+from tmas_graph.evaluation.uniting import MethodRun, unlabelled
 from tmas_graph.usage import Usage, summed
 
 NAME = "self_consistency"
@@ -86,9 +86,14 @@ class Votes:
         )
 
 
+def plain_name(method: str) -> str:
+    """A method's name without its settings and label."""
+    return unlabelled(method).partition("[")[0].replace("-", "_")
+
+
 def is_voting(method: str) -> bool:
     """Is `method` self-consistency, whatever its settings and label?"""
-    return method.partition("@")[0].partition("[")[0].replace("-", "_") == NAME
+    return plain_name(method) == NAME
 
 
 def samples_of(runs: Iterable[MethodRun]) -> Samples | None:

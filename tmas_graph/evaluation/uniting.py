@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from tmas_graph.evaluation import run_rows
 from tmas_graph.evaluation.run_rows import Row
 
 SETUP = "run.json"
+_LABELLED = " @ "
 _FREE = frozenset(
     {
         *("api_key", "base_url", "concurrency", "requests_per_minute", "tokens_per_minute"),
@@ -21,6 +22,9 @@ _FREE = frozenset(
 """Settings that change how a run goes, but not what it finds."""
 
 
+_ByMethod = Mapping[str, Mapping[str, Any]]
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What a run was made with, as far as it matters to a comparison."""
@@ -28,13 +32,14 @@ class Setup:
     benchmark: str = ""
     version: str = ""
     """Of the benchmark; golds change between releases."""
-    seed: int | None = None
-    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By method."""
-    prompts: Mapping[str, str] = field(default_factory=dict)
-    """SHA-256 of each template."""
     problems: tuple[str, ...] = ()
     """Ids of those that it was asked to solve."""
+    settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """By method; so are the next two."""
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Served model of each role."""
+    prompts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """SHA-256 of each template."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,13 @@ class MethodRun:
     @property
     def settings(self) -> Mapping[str, Any]:
         """Those that it ran with."""
-        return self.setup.settings.get(self.name.partition("@")[0], {})
+        return self.setup.settings.get(unlabelled(self.name), {})
+
+    @property
+    def model(self) -> str:
+        """The model that wrote its candidates, as it was served or, else, asked for."""
+        served = self.setup.models.get(unlabelled(self.name), {}).get("solution")
+        return str(served or self.settings.get("model") or "unknown model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +80,11 @@ class Evaluation:
 
     methods: Mapping[str, MethodRun]
     notes: tuple[str, ...] = ()
+
+
+def unlabelled(name: str) -> str:
+    """The method as its run calls it."""
+    return name.rpartition(_LABELLED)[0] or name
 
 
 def load(path: Path) -> RunFolder:
@@ -99,23 +115,21 @@ def _setup(file: Path) -> Setup:
         raise StorageError(f"{file}: not JSON ({error!s:.100}). Restore it.") from error
     if not isinstance(values, dict):
         raise StorageError(f"{file}: a {type(values).__name__}, not an object. Restore it.")
-    benchmark = values.get("benchmark") or {}
-    seed, problems = values.get("seed"), values.get("problems")
-    if not isinstance(benchmark, dict):
-        benchmark = {"name": benchmark, "version": values.get("benchmark_version", "")}
+    source, problems = values.get("source"), values.get("problems")
     return Setup(
-        benchmark=str(benchmark.get("name", "")),
-        version=str(benchmark.get("version", "")),
-        seed=seed if isinstance(seed, int) else None,
-        settings={k: v for k, v in _object(values, "settings").items() if isinstance(v, dict)},
-        prompts=_object(values, "prompts"),
-        problems=tuple(map(str, problems if isinstance(problems, list) else ())),
+        benchmark=str(source.get("name") or "") if isinstance(source, dict) else "",
+        version=str(values.get("version") or ""),
+        problems=tuple(map(str, problems)) if isinstance(problems, list) else (),
+        settings=_by_method(values.get("methods")),
+        models=_by_method(values.get("models")),
+        prompts=_by_method(values.get("prompts")),
     )
 
 
-def _object(values: Mapping[str, Any], name: str) -> dict[str, Any]:
-    found = values.get(name)
-    return found if isinstance(found, dict) else {}
+def _by_method(values: object) -> dict[str, Mapping[str, Any]]:
+    """What is known of each method; nothing, where a file was written by hand without it."""
+    found = values.items() if isinstance(values, dict) else ()
+    return {name: known for name, known in found if isinstance(known, dict)}
 
 
 def unite(folders: Sequence[RunFolder], labels: Sequence[str] = ()) -> Evaluation:
@@ -131,7 +145,7 @@ def unite(folders: Sequence[RunFolder], labels: Sequence[str] = ()) -> Evaluatio
     methods = dict[str, list[RunFolder]]()
     for place, folder in enumerate(folders):
         for name in dict.fromkeys(row.method for row in folder.rows):
-            shown = f"{name}@{labels[place]}" if labels else name
+            shown = f"{name}{_LABELLED}{labels[place]}" if labels else name
             methods.setdefault(shown, []).append(folder)
     notes = [note for folder in folders for note in folder.notes]
     return Evaluation(
@@ -141,7 +155,7 @@ def unite(folders: Sequence[RunFolder], labels: Sequence[str] = ()) -> Evaluatio
 
 
 def _united(name: str, parts: Sequence[RunFolder]) -> MethodRun:
-    method = name.partition("@")[0]
+    method = unlabelled(name)
     rows = dict[tuple[str, int], Row]()
     for part in parts:
         _refuse_other_settings(method, parts[0], part)
@@ -158,10 +172,7 @@ def _united(name: str, parts: Sequence[RunFolder]) -> MethodRun:
     for row in rows.values():
         by_problem.setdefault(row.problem, []).append(row)
     asked = dict.fromkeys(problem for part in parts for problem in part.setup.problems)
-    first = parts[0].setup
-    setup = Setup(
-        first.benchmark, first.version, first.seed, first.settings, first.prompts, tuple(asked)
-    )
+    setup = replace(parts[0].setup, problems=tuple(asked))
     ordered = {p: tuple(sorted(many, key=lambda r: r.iteration)) for p, many in by_problem.items()}
     return MethodRun(name, ordered, setup)
 
@@ -177,18 +188,25 @@ def _refuse_other_settings(method: str, first: RunFolder, other: RunFolder) -> N
 
 def differences(first: Setup, other: Setup, method: str) -> list[str]:
     """What would make results of `method` differ between two runs, in words."""
-    pairs: list[tuple[str, Any, Any]] = [
+    pairs = [
         ("benchmark", first.benchmark, other.benchmark),
         ("version", first.version, other.version),
-        ("seed", first.seed, other.seed),
+        *_pairs(first.settings, other.settings, method),
+        *_pairs(first.models, other.models, method, kind="model"),
     ]
-    before, after = (setup.settings.get(method, {}) for setup in (first, other))
-    pairs += [(n, before.get(n), after.get(n)) for n in sorted({*before, *after} - _FREE)]
     found = [f"{name} ({was!s:.40} / {now!s:.40})" for name, was, now in pairs if was != now]
-    prompts = sorted(
-        n for n in {*first.prompts, *other.prompts} if first.prompts.get(n) != other.prompts.get(n)
-    )
-    return [*dict.fromkeys(found), *([f"the prompts {', '.join(prompts)}"] if prompts else [])]
+    changed = [
+        name for name, was, now in _pairs(first.prompts, other.prompts, method) if was != now
+    ]
+    return [*found, *([f"the prompts {', '.join(changed)}"] if changed else [])]
+
+
+def _pairs(
+    first: _ByMethod, other: _ByMethod, method: str, *, kind: str = ""
+) -> list[tuple[str, Any, Any]]:
+    before, after = first.get(method, {}), other.get(method, {})
+    names = sorted({*before, *after} - _FREE)
+    return [(f"{kind} {n}".strip(), before.get(n), after.get(n)) for n in names]
 
 
 def _of_benchmarks(folders: Sequence[RunFolder]) -> list[str]:
