@@ -19,6 +19,8 @@ PAPER = (1, 3, 9, 11, 17, 19)
 """The iterations that the paper's Table 1 shows; they count from 0, as ours."""
 _ALL = 8
 """So many iterations are all shown where nobody says which."""
+SAMPLING = ("temperature", "top_p", "max_tokens", "extra_body", "prompt_set")
+"""Settings that should be the same, if methods alone are to be compared."""
 _Values = Mapping[str, float]
 """By problem."""
 
@@ -67,6 +69,7 @@ def compare(
             *evaluation.notes,
             *notes,
             *_pairs(base, tracks),
+            *_sampled_otherwise(base, tracks),
             *_about(samples, by_tokens),
             *_too_dear(by_tokens),
         ),
@@ -173,6 +176,19 @@ def _pairs(base: str, tracks: Mapping[str, Track]) -> list[str]:
                 f"{name} against {base}: {listed(alone)}: only one of them has rows, "
                 "so they are left out of the difference"
             )
+    return notes
+
+
+def _sampled_otherwise(base: str, tracks: Mapping[str, Track]) -> list[str]:
+    """How methods were asked otherwise than the base: then not only the method differs."""
+    notes, mine = [], tracks[base].run
+    for name, track in tracks.items():
+        theirs = track.run
+        pairs = [(key, mine.settings.get(key), theirs.settings.get(key)) for key in SAMPLING]
+        pairs.append(("model", mine.model, theirs.model))
+        changes = [f"{key} ({was} / {now})" for key, was, now in pairs if was != now]
+        if changes:
+            notes.append(f"{name} against {base}: sampled otherwise: {', '.join(changes)}")
     return notes
 
 

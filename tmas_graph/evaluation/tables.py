@@ -36,7 +36,7 @@ class Report:
     records: tuple[dict[str, Plain], ...]
     """The same, for programs: all have the same keys."""
     notes: tuple[str, ...]
-    about: dict[str, Any]
+    about: dict[str, str]
     """What else programs should know."""
 
 
@@ -101,13 +101,13 @@ PLACE = (
     Column("axis", "", lambda e: e.axis),
     Column("at", "at", lambda e: e.at, whole),
     Column("method", "method", lambda e: e.method),
-    Column("iteration", "iteration", lambda e: e.iteration),
+    Column("iteration", "iteration", lambda e: e.iteration, rank=2),
 )
 ACCURACY = (
     Column("problems", "problems", _placed("problems"), rank=2),
-    Column("candidates", "k", lambda e: e.candidates, rank=1),
-    Column("pass_at_1", "Pass@1 %", lambda e: e.pass_at_1, figure, kind=Figure),
-    Column("selected", "selected %", lambda e: e.selected, figure, kind=Figure),
+    Column("candidates", "k", lambda e: e.candidates, rank=2),
+    Column("pass_at_1", "Pass@1 %", lambda e: e.pass_at_1, figure, 1, Figure),
+    Column("selected", "selected %", lambda e: e.selected, figure, 0, Figure),
     Column("majority", "majority@k %", lambda e: e.majority, figure, 3, Figure),
     Column("oracle", "oracle pass@k %", lambda e: e.oracle, figure, 5, Figure),
     *(
