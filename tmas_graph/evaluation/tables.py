@@ -212,8 +212,8 @@ def _ends(name: str, value: Against | None) -> dict[str, Plain]:
 
 def _legend(comparison: Comparison) -> list[str]:
     return [
-        "accuracy: % ± standard error over problems (95 % interval; Wilson's where each problem is "
-        "right or wrong); iterations count from 0",
+        "accuracy: % ± standard error over problems (95 % interval: Wilson's where each problem is "
+        "right or wrong, else Student's); iterations count from 0",
         "Pass@1: all candidates of the iteration; selected, majority and oracle: of all so far, k "
         "a problem; the oracle says that a right one is there, not that it can be told",
         "unanswered, truncated, unsure and error: candidates of the iteration that count as wrong",
