@@ -62,12 +62,20 @@ def share(pool: Pool, k: int) -> float:
     """
     if not 0 < k <= pool.tries:
         raise ValueError(f"majority@k: k is {k}, but there are {pool.tries} tries. Draw more.")
+    if k == pool.tries:
+        return _of_all(pool)
     found = sum(
         _led_by(place, votes, pool, k)
         for place, size in enumerate(pool.right)
         for votes in range(1, min(k, size) + 1)
     )
     return float(min(1.0, found / _binomial(pool.tries, k / pool.tries)[k]))
+
+
+def _of_all(pool: Pool) -> float:
+    most = max((*pool.right, *pool.wrong), default=0)
+    leading = pool.right.count(most) + pool.wrong.count(most)
+    return pool.right.count(most) / leading if most else 0.0
 
 
 def _led_by(place: int, votes: int, pool: Pool, k: int) -> float:
@@ -101,8 +109,6 @@ def _among(sizes: Sequence[int], votes: int, chance: float, most: int) -> Array_
 @lru_cache(maxsize=4096)
 def _binomial(n: int, chance: float) -> NDArray[np.float64]:
     """Chances of 0 to `n` hits in `n` draws; by logarithms, as the factorials grow too large."""
-    if chance == 1.0:
-        return np.array([0.0] * n + [1.0])
     hit, miss = log(chance), log1p(-chance)
     ways = [lgamma(n + 1) - lgamma(h + 1) - lgamma(n - h + 1) for h in range(n + 1)]
     return np.array([exp(way + h * hit + (n - h) * miss) for h, way in enumerate(ways)])

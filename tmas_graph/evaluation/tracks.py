@@ -89,7 +89,7 @@ class Standing:
         """Candidates so far at a problem; the most, where problems differ."""
         return max(len(point.pool) for point in self.points.values())
 
-    @property
+    @cached_property
     def spent(self) -> Usage:
         """At all problems together, so far."""
         return summed(point.spent for point in self.points.values())
