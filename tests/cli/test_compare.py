@@ -105,6 +105,9 @@ def test_names_from_a_file_dont_steer_the_terminal(tmas: Tmas, place: Path) -> N
 
 MISTAKES = (
     (("nowhere",), "nowhere: there is no such folder"),
+    (("n" * 300,), "nnn: there is no such folder"),
+    (("two", "--out", "n" * 300), "nnn: can't be written (File name too long)"),
+    (("two", "--out", "n" * 300 + "/a"), "/a: its folder doesn't exist"),
     (("empty",), "empty: no rows.jsonl in it"),
     (("norows",), "norows/rows.jsonl: there is no row in it"),
     (("one",), "compare: the rows are all of tmas"),

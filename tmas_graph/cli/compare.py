@@ -92,8 +92,8 @@ def _numbers(text: str | None, option: str, *, least: int = 0) -> list[int]:
 def _refuse_unwritable(file: Path | None) -> None:
     if file is None:
         return
-    if file.is_dir() or not file.parent.is_dir():
-        what = "is a folder" if file.is_dir() else "its folder doesn't exist"
+    if os.path.isdir(file) or not os.path.isdir(file.parent):
+        what = "is a folder" if os.path.isdir(file) else "its folder doesn't exist"
         raise StorageError(f"{file}: {what}. Give a file in a folder that is there.")
 
 

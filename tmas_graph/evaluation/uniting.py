@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os.path import isdir, isfile
 from pathlib import Path
 from typing import Any
 
@@ -93,9 +94,9 @@ def load(path: Path) -> RunFolder:
     Raises:
         StorageError: there is none, or what it holds can't be read.
     """
-    if not path.is_dir():
+    if not isdir(path):  # unlike Path.is_dir, no matter how long its name is
         raise StorageError(f"{path}: there is no such folder. Give the folder of a run.")
-    if not (path / run_rows.FILE).is_file():
+    if not isfile(path / run_rows.FILE):
         raise StorageError(f"{path}: no {run_rows.FILE} in it. Give the folder of a run.")
     setup = _setup(path / SETUP)
     rows, notes = run_rows.read(path / run_rows.FILE)
