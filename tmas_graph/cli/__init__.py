@@ -6,7 +6,18 @@ import sys
 
 import typer
 
-from tmas_graph.cli import grade, memory, models, problems, resume, settings, show, solve, threads
+from tmas_graph.cli import (
+    compare,
+    grade,
+    memory,
+    models,
+    problems,
+    resume,
+    settings,
+    show,
+    solve,
+    threads,
+)
 from tmas_graph.cli.plain import complain
 from tmas_graph.errors import TmasError
 
@@ -22,6 +33,7 @@ app = typer.Typer(
 app.command()(solve.solve)
 app.command()(resume.resume)
 app.command()(grade.grade)
+app.command()(compare.compare)
 app.command()(problems.problems)
 app.command()(threads.threads)
 app.command()(show.show)
