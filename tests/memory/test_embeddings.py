@@ -208,3 +208,38 @@ async def test_a_damaged_model_is_said(tmp_path: Path) -> None:
     (tmp_path / "modules.json").write_text("{")
     with pytest.raises(StorageError, match=r"embeddings: the model in .* can't be loaded \("):
         await SentenceModel(tmp_path).embed(["a"])
+
+
+async def test_what_is_on_its_way_is_not_asked_for_again_and_survives_who_gave_up() -> None:
+    asked: list[list[str]] = []
+    answer = asyncio.Event()
+
+    async def ask(texts: Sequence[str]) -> list[list[float]]:
+        asked.append(list(texts))
+        await answer.wait()
+        return [[3.0, 4.0] for _ in texts]
+
+    remembered = Remembered(ask, batch=8)
+    first = asyncio.ensure_future(remembered.embed(["a", "b"]))
+    while not asked:
+        await asyncio.sleep(0)
+    second = asyncio.ensure_future(remembered.embed(["b", "c"]))
+    while len(asked) < 2:
+        await asyncio.sleep(0)
+    first.cancel()
+    answer.set()
+    assert await second == [pytest.approx([0.6, 0.8])] * 2
+    assert asked == [["a", "b"], ["c"]]
+    assert await remembered.embed(["b"]) == [pytest.approx([0.6, 0.8])]
+    assert len(asked) == 2
+
+
+async def test_who_waits_for_what_another_asked_for_is_told_that_it_failed() -> None:
+    async def ask(texts: Sequence[str]) -> list[list[float]]:
+        await asyncio.sleep(0)
+        raise EndpointDown("down")
+
+    remembered = Remembered(ask, batch=8)
+    both = [asyncio.ensure_future(remembered.embed(["a"])) for _ in range(2)]
+    told = await asyncio.gather(*both, return_exceptions=True)
+    assert [type(one) for one in told] == [EndpointDown] * 2
