@@ -9,7 +9,7 @@ NEVER_CONTENT = Reasoner(scores_of_right=(0, 1, 0), scores_of_wrong=(0, 1, 1)).s
 
 
 def versions(*checks: str):
-    """Version k answers k; its critique is the k-th of `checks`, and the last of them after that."""
+    """Version k answers k; its critique is the k-th of `checks`, later ones the last."""
     told = []
 
     def script(request, choice):

@@ -8,7 +8,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("pooled")]
 
 
 def checked(verdicts: str):
-    """Version k is `SOL-k`; the checks say what `verdicts` do: + passes, - fails, ? says nothing."""
+    """Version k is `SOL-k`; of the checks + passes, - fails, and ? says nothing."""
     says = {"+": r"VER. \boxed{1}", "-": r"VER-{0}. \boxed{{0.5}}", "?": "VER. Hm."}
     told, turn = [], iter(verdicts)
 
