@@ -1,11 +1,14 @@
 """What a thread was made with, and what has changed since."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import ThreadChanged
 from tmas_graph.graph import GRAPH_VERSION
+from tmas_graph.methods import find
 from tmas_graph.prompts import Prompts
 from tmas_graph.settings import ROLES, Settings
 from tmas_graph.state import Problem
@@ -63,12 +66,54 @@ class Record:
     cause: str
     created: str
     updated: str
+    method: str = "tmas"
+    """Its name, with what stands in brackets after it; `settings` have that in them."""
+
+
+Row = tuple[str | int, ...]
+"""The columns of a record in the database, in order."""
+
+
+def row_of(record: Record) -> Row:
+    """The row that holds `record`; its keys are left out."""
+    return (
+        record.id,
+        record.created,
+        record.updated,
+        record.version,
+        json.dumps(asdict(record.problem)),
+        json.dumps(record.settings.model_dump(mode="json")),
+        json.dumps(dict(record.prompts)),
+        json.dumps(dict(record.models)),
+        record.status,
+        record.cause,
+        record.method,
+    )
+
+
+def record_of(row: Any) -> Record:
+    """The record that a row holds."""
+    name, created, updated, version, problem, settings, prompts, models, *rest = row
+    status, cause, method = rest
+    return Record(
+        name,
+        Problem(**json.loads(problem)),
+        Settings.checked(json.loads(settings)),
+        json.loads(prompts),
+        json.loads(models),
+        version,
+        status,
+        cause,
+        created,
+        updated,
+        method,
+    )
 
 
 def differences(record: Record, settings: Settings, models: Mapping[str, str]) -> list[str]:
     """What changed since `record` was made that its next iterations would notice, in words."""
     changes = []
-    hashes = Prompts.of(settings).hashes()
+    hashes = Prompts.of(settings).hashes(find(record.method).prompts)
     changed = sorted(n for n in hashes if hashes[n] != record.prompts.get(n))
     if changed:
         changes.append(f"the prompts {', '.join(changed)}")
@@ -96,7 +141,7 @@ def _changes_by_role(old: Settings, new: Settings) -> list[str]:
 
 def made_with(record: Record, settings: Settings, models: Mapping[str, str]) -> Record:
     """`record` as one that goes on with these settings, models and today's prompts."""
-    hashes = Prompts.of(settings).hashes()
+    hashes = Prompts.of(settings).hashes(find(record.method).prompts)
     return replace(record, settings=settings, models=models, prompts=hashes, version=GRAPH_VERSION)
 
 

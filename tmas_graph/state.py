@@ -1,4 +1,4 @@
-"""The data that flows: problems, rollouts, strategies, results, and how parallel parts merge.
+"""The data that flows: problems, rollouts, strategies, results.
 
 Everything here is frozen: a node that changed its input would be seen by the next node, but not
 by the checkpoint, and a replay would differ.
@@ -150,6 +150,20 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """What the answer would be if a run ended after this iteration."""
+
+    iteration: int
+    answer: str | None
+    confidence: float
+    """As in a Result."""
+    score: float | None
+    """The best mean score of a candidate with this answer, or of a proof."""
+    depth: int
+    """Model calls that waited for one another within the iteration."""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """How a run ended."""
 
@@ -169,10 +183,15 @@ class Result:
     """All that was spent; more than the sum of `spend` where calls were broken off."""
     spend: tuple[Spend, ...] = ()
     """What each role spent in each iteration, in order."""
+    attempts: tuple[Attempt, ...] = ()
+    """Every candidate, in order; those of an iteration that was cut short, too."""
+    standings: tuple[Standing, ...] = ()
+    """How things stood after each finished iteration."""
 
     def __post_init__(self) -> None:
-        """Undo what msgpack does: tuples come back from a checkpoint as lists."""
-        object.__setattr__(self, "spend", tuple(self.spend))
+        """Undo what msgpack does, as above."""
+        for name in ("spend", "attempts", "standings"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,18 +261,6 @@ def mean_score(verifications: Sequence[Verification], *, at_least: float = 0.5) 
     if not scores or len(scores) < at_least * len(verifications):
         return None
     return sum(scores) / len(scores)
-
-
-def latest(old: Sequence[Rollout], new: Sequence[Rollout] | int) -> tuple[Rollout, ...]:
-    """Reducer: the rollouts by iteration and index, in whatever order they finished.
-
-    A number in place of rollouts closes the iteration of that number: what is older goes. Until
-    then it stays, because candidates that failed or were halted must see it when they go on.
-    """
-    if isinstance(new, int):
-        return tuple(r for r in old if r.iteration >= new)
-    rollouts = {(r.iteration, r.index): r for r in (*old, *new)}
-    return tuple(rollouts[key] for key in sorted(rollouts))
 
 
 def digest(*parts: str) -> str:

@@ -7,12 +7,11 @@ time; the operating system frees it when that process ends, however it ends.
 """
 
 import asyncio
-import json
 import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -24,13 +23,13 @@ from langchain_core.runnables import RunnableConfig
 from tmas_graph.call_store import TABLES, SqliteCalls
 from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
-from tmas_graph.graph import build_graph
 from tmas_graph.memory.opening import held
+from tmas_graph.methods import find
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.call_rows import as_unicode
 from tmas_graph.models.checkpointed import BUDGET, LOG
 from tmas_graph.progress import stop_reason
-from tmas_graph.records import Record, made_with
+from tmas_graph.records import Record, made_with, record_of, row_of
 from tmas_graph.running import OnEvent, follow
 from tmas_graph.serde import STORED
 from tmas_graph.settings import Settings, near
@@ -43,8 +42,10 @@ _TABLE = """
 CREATE TABLE IF NOT EXISTS tmas_threads (
     id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL, version INTEGER NOT NULL,
     problem TEXT NOT NULL, settings TEXT NOT NULL, prompts TEXT NOT NULL, models TEXT NOT NULL,
-    status TEXT NOT NULL, cause TEXT NOT NULL)
+    status TEXT NOT NULL, cause TEXT NOT NULL, method TEXT NOT NULL DEFAULT 'tmas')
 """
+_COLUMN = "ALTER TABLE tmas_threads ADD COLUMN method TEXT NOT NULL DEFAULT 'tmas'"
+"""For a state folder that was made before there were other methods."""
 
 
 class ThreadStore:
@@ -61,16 +62,24 @@ class ThreadStore:
         )
 
     async def create(
-        self, problem: Problem, settings: Settings, models: Mapping[str, str]
+        self,
+        problem: Problem,
+        settings: Settings,
+        models: Mapping[str, str],
+        method: str = "tmas",
     ) -> Record:
-        """Enter a thread for `problem`; nothing runs yet."""
-        now = _now()
+        """Enter a thread for `problem`, to be solved by `method`; nothing runs yet.
+
+        Raises:
+            SettingsError: there is no such method.
+        """
+        now, settings = _now(), find(method).applied(settings)
         name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         if settings.memory_folder is None and settings.memory_server is None:
             own = settings.memory_scope == "problem"
             place = str((self.folder / (f"memory/{name}" if own else LIBRARY)).resolve())
             settings = settings.model_copy(update={"memory_folder": place})
-        record = Record(name, problem, settings, {}, models, 0, "stopped", "", now, now)
+        record = Record(name, problem, settings, {}, models, 0, "stopped", "", now, now, method)
         record = made_with(record, settings, models)
         await self._save(record)
         return record
@@ -84,7 +93,7 @@ class ThreadStore:
         name = as_unicode(name)  # a shell hands over bytes that SQLite doesn't take
         rows = await self._rows("SELECT * FROM tmas_threads WHERE id = ?", name)
         if rows:
-            return _record(rows[0])
+            return record_of(rows[0])
         known = [record.id for record in await self.all()]
         raise ThreadError(
             f"threads: there is no {name!r} in {self.folder}{near(name, known)}. "
@@ -94,7 +103,7 @@ class ThreadStore:
     async def all(self) -> list[Record]:
         """All threads, the newest first."""
         rows = await self._rows("SELECT * FROM tmas_threads ORDER BY created DESC, id DESC")
-        return [_record(row) for row in rows]
+        return [record_of(row) for row in rows]
 
     def is_running(self, name: str) -> bool:
         """Whether some process works on thread `name` now."""
@@ -105,8 +114,12 @@ class ThreadStore:
             return True
 
     async def values(self, name: str) -> dict[str, Any]:
-        """The state of thread `name` after its last finished step; empty before the first."""
-        found = await build_graph(self.saver).aget_state(_config(name))
+        """The state of thread `name` after its last finished step; empty before the first.
+
+        Of a method other than TMAS there is its result, once it has ended.
+        """
+        method = find((await self.get(name)).method)
+        found = await method.build(self.saver).aget_state(_config(name))
         return dict(found.values or {})
 
     def calls(self, name: str) -> SqliteCalls:
@@ -138,8 +151,11 @@ class ThreadStore:
                 calls, budget = self.calls(record.id), Budget.of(record.settings, within=run)
                 budget.carry(await calls.spent(), await calls.seconds())
                 place = {BUDGET: budget, LOG: calls}
-                async with held(record.settings):
-                    result = await self._advance(record, budget, place, on_event)
+                if find(record.method).is_tmas:
+                    async with held(record.settings):
+                        result = await self._advance(record, budget, place, on_event)
+                else:
+                    result = await self._again(record, budget, place, on_event)
                 status = "budget" if result.stop == "budget" else "done"
                 await self._save(replace(record, status=status, cause=""))
             except BaseException as error:
@@ -153,7 +169,7 @@ class ThreadStore:
     async def _advance(
         self, record: Record, budget: Budget, place: dict[str, Any], on_event: OnEvent | None
     ) -> Result:
-        graph, config = build_graph(self.saver), _config(record.id)
+        graph, config = find(record.method).build(self.saver), _config(record.id)
         config["configurable"].update(place)
         found = await graph.aget_state(config)
         given: Any = None
@@ -174,19 +190,22 @@ class ThreadStore:
                 return await self._advance(record, budget, place, on_event)
         return result
 
+    async def _again(
+        self, record: Record, budget: Budget, place: dict[str, Any], on_event: OnEvent | None
+    ) -> Result:
+        """Run a method from its start: what was asked before is found among the thread's calls."""
+        workflow, config = find(record.method).build(self.saver), _config(record.id)
+        config["configurable"].update(place)
+        found, calls = await workflow.aget_state(config), budget.spent.calls
+        # A run that was broken off goes on; what of it was finished is in its last checkpoint.
+        given: Any = None if found.tasks else {"problem": record.problem}
+        result = await follow(workflow, given, config, record.settings, on_event)
+        if found.created_at and budget.spent.calls == calls and on_event is not None:
+            on_event({"event": "already", "stop": result.stop})
+        return result
+
     async def _save(self, record: Record) -> None:
-        row = (
-            record.id,
-            record.created,
-            _now(),
-            record.version,
-            json.dumps(asdict(record.problem)),
-            json.dumps(record.settings.model_dump(mode="json")),
-            json.dumps(dict(record.prompts)),
-            json.dumps(dict(record.models)),
-            record.status,
-            record.cause,
-        )
+        row = row_of(replace(record, updated=_now()))
         marks = ", ".join("?" * len(row))
         async with self.saver.lock:
             await self._db.execute(f"INSERT OR REPLACE INTO tmas_threads VALUES ({marks})", row)
@@ -232,6 +251,9 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
             await store.saver.setup()
             for table in (_TABLE, *TABLES):
                 await connection.execute(table)
+            columns = await connection.execute_fetchall("PRAGMA table_info(tmas_threads)")
+            if "method" not in {column[1] for column in columns}:
+                await connection.execute(_COLUMN)
             await connection.commit()
         except sqlite3.Error as error:
             raise _unusable(place, error) from error
@@ -254,22 +276,6 @@ def _now() -> str:
 def _cause(error: BaseException) -> str:
     interrupted = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
     return "interrupted" if interrupted else str(error) or type(error).__name__
-
-
-def _record(row: Any) -> Record:
-    name, created, updated, version, problem, settings, prompts, models, status, cause = row
-    return Record(
-        name,
-        Problem(**json.loads(problem)),
-        Settings.checked(json.loads(settings)),
-        json.loads(prompts),
-        json.loads(models),
-        version,
-        status,
-        cause,
-        created,
-        updated,
-    )
 
 
 def _unusable(folder: Path, error: Exception) -> StorageError:

@@ -212,20 +212,20 @@ async def test_a_damaged_model_is_said(tmp_path: Path) -> None:
 
 async def test_what_is_on_its_way_is_not_asked_for_again_and_survives_who_gave_up() -> None:
     asked: list[list[str]] = []
-    answer = asyncio.Event()
+    arrived, answer = asyncio.Event(), asyncio.Event()
 
     async def ask(texts: Sequence[str]) -> list[list[float]]:
         asked.append(list(texts))
+        arrived.set()
         await answer.wait()
         return [[3.0, 4.0] for _ in texts]
 
     remembered = Remembered(ask, batch=8)
     first = asyncio.ensure_future(remembered.embed(["a", "b"]))
-    while not asked:
-        await asyncio.sleep(0)
+    await arrived.wait()
+    arrived.clear()
     second = asyncio.ensure_future(remembered.embed(["b", "c"]))
-    while len(asked) < 2:
-        await asyncio.sleep(0)
+    await arrived.wait()
     first.cancel()
     answer.set()
     assert await second == [pytest.approx([0.6, 0.8])] * 2

@@ -10,6 +10,7 @@ from tmas_graph.cli import (
     compare,
     grade,
     memory,
+    methods,
     models,
     problems,
     resume,
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 app.command()(solve.solve)
 app.command()(resume.resume)
+app.command()(methods.methods)
 app.command()(grade.grade)
 app.command()(compare.compare)
 app.command()(problems.problems)
