@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmas_graph.memory.guards import Reason, Statement, disagreement, fuller, statement
+from tmas_graph.memory.meaning import agree
 
-Stage = Literal["exact", "containment", "near"]
+Stage = Literal["exact", "containment", "near", "meaning"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +47,13 @@ class Thresholds:
     """Least cosine similarity of the embeddings."""
     overlap: float = 0.4
     """Least share of words in common."""
+    meaning: float | None = None
+    """Least cosine similarity at which words that say little may differ; None: never."""
 
 
 DEFAULT = Thresholds()
+BY_MEANING = Thresholds(meaning=0.7)
+"""For embedders that know meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +80,25 @@ def decide(one: Known, other: Known, thresholds: Thresholds = DEFAULT) -> Decisi
         return Same("exact", 1.0)
     if fuller(one.statement, other.statement):
         return Same("containment", 1.0)
-    if reason := disagreement(one.statement, other.statement):
-        return Different(reason)
-    if shared(one.statement, other.statement) < thresholds.overlap:
-        return Different("overlap")
     cosine = float(one.vector @ other.vector)
-    return Same("near", cosine) if cosine >= thresholds.cosine else Different("likeness")
+    reason = _apart(one.statement, other.statement, cosine, thresholds)
+    if not reason:
+        return Same("near", cosine)
+    if thresholds.meaning is not None and cosine >= thresholds.meaning:
+        if agree(one.text, other.text):
+            return Same("meaning", cosine)
+    return Different(reason)
+
+
+def _apart(
+    one: Statement, other: Statement, cosine: float, thresholds: Thresholds
+) -> Reason | None:
+    """Why two are no near-duplicates by the guards, if they aren't."""
+    if reason := disagreement(one, other):
+        return reason
+    if shared(one, other) < thresholds.overlap:
+        return "overlap"
+    return None if cosine >= thresholds.cosine else "likeness"
 
 
 def says_more(one: Known, other: Known) -> bool:

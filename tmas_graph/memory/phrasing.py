@@ -8,14 +8,18 @@ from tmas_graph.memory.notation import Token
 
 IS = "≐"
 """The equality of what words and formulas together describe, and a value."""
-QUANTIFIERS = frozenset({"∀", "∃", "∄", "¬∃"})
+THUS = "thus"
+"""What follows is concluded from what stands before."""
+THERE = "∃∃"
+"""An "∃" of the phrase "there is", which may be left out."""
+QUANTIFIERS = frozenset({"∀", "∃", "∄", "¬∃", THERE})
 _STOPS = frozenset({".", ";", ":", "¬", "¬possible", *QUANTIFIERS})
 _NO_VALUE = RELATIONS | {","}
 
 
 def turned(tokens: Sequence[Token]) -> list[Token]:
     """The tokens in the form that is read."""
-    return _copulas(_values(_lists(_purposes(plain(tokens)))))
+    return _copulas(_values(_lists(_counts(_purposes(plain(tokens))))))
 
 
 def in_formula(token: Token) -> bool:
@@ -32,6 +36,19 @@ def _purposes(tokens: tuple[Token, ...]) -> list[Token]:
     if texts[place + 1] not in english().free | english().soft | {"bound"}:
         return list(tokens)
     return [*tokens[place + 1 :], Token("by", False), *tokens[1:place]]
+
+
+def _counts(tokens: list[Token]) -> list[Token]:
+    """Turn "the number of pairs is 12" into "there are exactly 12 pairs"."""
+    texts = [token.text for token in tokens if token.text not in ("the", "total")]
+    if texts[:2] != ["number", "of"] or len(texts) < 5 or not texts[-1].isdigit():
+        return tokens
+    counted = [token for token in tokens if token.text not in ("the", "total")][2:-1]
+    if counted[-1].text == "exactly":
+        counted.pop()
+    if counted.pop().text not in ("be", "="):
+        return tokens
+    return [Token(THERE, True), Token("exactly", False), tokens[-1], *counted]
 
 
 def _lists(tokens: Sequence[Token]) -> list[Token]:

@@ -1,0 +1,186 @@
+"""Whether two statements that an embedder finds alike differ in what no embedder can be trusted with.
+
+Looser than the guards, which want every word in its place: here words that say little may differ,
+and phrases may move, as long as nothing of one sort changes places with another of its sort:
+formulas, numbers, negations, quantifiers, what is said of what, premises and conclusions.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+
+from tmas_graph.memory.english import english, sections, stem
+from tmas_graph.memory.formulas import arranged, relates
+from tmas_graph.memory.guards import NEGATIONS, QUANTIFYING, active, claims, kinds_clash
+from tmas_graph.memory.notation import read
+from tmas_graph.memory.phrasing import IS
+from tmas_graph.memory.reading import Part, parts_of
+
+_PREMISES = frozenset({"if", "since", "by", "from"})
+_LOGIC = NEGATIONS | QUANTIFYING
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A formula or a word that must be in both."""
+
+    text: str
+    sort: str
+    """What it must not change places with."""
+    premise: bool
+    head: str
+    """What it is said of, or stands before; empty where nothing is."""
+    said: bool
+    """Whether a form of "to be" says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sense:
+    """A text as it is compared by meaning."""
+
+    parts: tuple[Part, ...]
+    items: tuple[Item, ...]
+    claims: int
+
+
+@lru_cache(maxsize=4096)
+def sense(text: str) -> Sense:
+    """Read a text; the same one is read once."""
+    parts = tuple(_split(parts_of(read(text))))
+    parts = next(iter(active(parts)), parts)
+    return Sense(parts, tuple(_items(parts)), claims(parts))
+
+
+def agree(one: str, other: str) -> bool:
+    """Whether two texts may say the same, if an embedder finds them alike."""
+    first, second = sense(one), sense(other)
+    if Counter(map(_what, first.items)) != Counter(map(_what, second.items)):
+        return False
+    if kinds_clash(first.parts, second.parts):
+        return False
+    strict = max(first.claims, second.claims) > 1
+    return _orders(first.items, strict) == _orders(second.items, strict) and _heads(
+        first.items, second.items
+    )
+
+
+def _what(item: Item) -> tuple[str, bool]:
+    return item.text, item.premise
+
+
+def _orders(items: Sequence[Item], strict: bool) -> dict[tuple[str, bool], list[str]]:
+    """The texts of each sort in their order; of all together where `strict`."""
+    found: dict[tuple[str, bool], list[str]] = {}
+    for item in items:
+        found.setdefault(("" if strict else item.sort, item.premise), []).append(item.text)
+    return found
+
+
+def _heads(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether the same is said of the same, as far as both tell."""
+    for first, second in ((one, other), (other, one)):
+        heads: dict[str, set[str]] = {}
+        for item in second:
+            heads.setdefault(item.text, set()).add(item.head)
+        for item in first:
+            if item.said and item.sort != "verb" and item.head not in heads[item.text]:
+                return False
+            told = heads[item.text] - {""}
+            checked = item.sort in ("logic", "quality") and item.head
+            if checked and told and item.head not in told:
+                return False
+    return True
+
+
+def _split(parts: Iterable[Part]) -> Iterable[Part]:
+    """Negations apart from their verbs, "any" as "all", and no sign for "there is"."""
+    parts = list(parts)
+    for place, part in enumerate(parts):
+        after = parts[place + 1] if place + 1 < len(parts) else None
+        if part.text.startswith("¬ "):
+            yield replace(part, text="¬")
+            yield Part(part.text.removeprefix("¬ "))
+        elif part.text == "∃" and part.kind and after and not after.formula:
+            continue
+        else:
+            yield part
+
+
+def _items(parts: Sequence[Part]) -> Iterable[Item]:
+    """What must be in both, with premise and head."""
+    kept = list(_kept(parts))
+    premises = _premises(kept)
+    subject = 0
+    for place, part in enumerate(kept):
+        if part.pause or part.joint or (part.marker in _PREMISES):
+            subject = place
+        after = kept[place + 1] if place + 1 < len(kept) else None
+        sort = _sort(part)
+        head = ""
+        if after and (sort == "logic" or not (after.boundary or after.marker or after.asserted)):
+            head = after.text if not part.formula else ""
+        said = part.asserted and not part.formula
+        if said and subject != place:
+            head = kept[subject].text
+        yield Item(part.text, sort, premises[place], head, said)
+
+
+def _kept(parts: Sequence[Part]) -> Iterable[Part]:
+    """The parts without light words, in canonical form."""
+    light, alike = _table().light, _table().alike
+    marker, flags = "", (False, False, False, False)
+    for part in parts:
+        marker = part.marker or marker
+        now = (part.boundary, part.joint, part.pause, part.thus)
+        flags = tuple(a or b for a, b in zip(flags, now, strict=True))
+        text = part.text if part.formula else alike.get(part.text, part.text)
+        if (not part.formula and text in light) or text == IS:
+            continue
+        boundary, joint, pause, thus = flags
+        yield replace(part, text=text, marker=marker, boundary=boundary, joint=joint, pause=pause, thus=thus)
+        marker, flags = "", (False, False, False, False)
+
+
+def _premises(parts: Sequence[Part]) -> list[bool]:
+    """Which parts are premises; none where all are."""
+    found: list[bool] = []
+    inside = False
+    for part in parts:
+        if part.thus:
+            found = [True] * len(found)
+        if part.pause or part.thus:
+            inside = False
+        if part.marker in _PREMISES:
+            inside = True
+        found.append(inside)
+    return found if not all(found) else [False] * len(found)
+
+
+def _sort(part: Part) -> str:
+    if part.formula:
+        return "relation" if relates(part.text) or part.text.startswith("mod ") else "term"
+    if part.text in _LOGIC:
+        return "logic"
+    return _table().sorts.get(part.text, "")
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    light: frozenset[str]
+    alike: dict[str, str]
+    sorts: dict[str, str]
+
+
+@cache
+def _table() -> _Table:
+    parts = sections("meaning.txt")
+    alike = {}
+    for line in parts["alike"]:
+        first, _, others = line.partition(" = ")
+        alike |= {stem(word): stem(first) for word in others.split()}
+    return _Table(
+        light=english().soft | {stem(w) for line in parts["light"] for w in line.split()},
+        alike=alike,
+        sorts={stem(w): k for k, _, ws in (x.partition(": ") for x in parts["sorts"]) for w in ws.split()},
+    )
