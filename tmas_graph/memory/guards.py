@@ -7,6 +7,7 @@ from typing import Literal
 
 from tmas_graph.memory.english import english
 from tmas_graph.memory.notation import read
+from tmas_graph.memory.phrasing import IS
 from tmas_graph.memory.reading import Part, parts_of
 
 Reason = Literal[
@@ -20,7 +21,7 @@ QUANTIFYING = frozenset({
     "∀", "∃", "∄", "¬∃", "¬", "exactly", "infinitely", "finitely", "almost", "only", "any",
     "may",
 })  # fmt: skip
-_BINDING = frozenset({"if", "for", "since", "by", "from", "∀", "∃"})
+_BINDING = frozenset({"if", "for", "since", "by", "from", "at", "∀", "∃"})
 """What stands after these is no part of the claim itself."""
 _WEAKENING = QUANTIFYING | NEGATIONS | {"or", "either", "unless", "assum", "except", "but"}
 _LONGEST = 16
@@ -114,7 +115,7 @@ def _bound(parts: Sequence[Part]) -> list[Part]:
     for part in parts:
         if part.marker == "at":
             part = replace(part, marker="of")
-        if part.text == "∃":
+        if part.text in ("∃", IS):
             part = replace(part, kind="")
         if part.text in free and found and found[-1].text == "may":
             part = replace(found.pop(), text=part.text)

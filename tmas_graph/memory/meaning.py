@@ -17,7 +17,16 @@ from tmas_graph.memory.notation import read
 from tmas_graph.memory.phrasing import IS
 from tmas_graph.memory.reading import Part, parts_of
 
-_PREMISES = frozenset({"if", "since", "by", "from"})
+_PREMISES = frozenset({"if", "since"})
+_FRAMES = frozenset({"assum", "claim", "prov", "wrong"})
+"""What is said of a whole statement."""
+_TURNED = frozenset({"", "verb", "act", "logic"})
+"""What may be said in the passive; of others "is" tells what something is."""
+_MANY = frozenset({"solution", "number", "graph", "shape", "algebra"})
+"""Of what there may be more than one, so that "the one is 2" says more than "2 is one"."""
+_BEING = frozenset({"hav", "exist"})
+"""What a negation may stand before, and deny what stands behind."""
+_YIELDS = frozenset({"giv"})
 _LOGIC = NEGATIONS | QUANTIFYING
 
 
@@ -49,7 +58,7 @@ def sense(text: str) -> Sense:
     """Read a text; the same one is read once."""
     parts = tuple(_split(parts_of(read(text))))
     parts = next(iter(active(parts)), parts)
-    return Sense(parts, tuple(_items(parts)), claims(parts))
+    return Sense(parts, tuple(_items(list(_kept(parts)))), claims(parts))
 
 
 def agree(one: str, other: str) -> bool:
@@ -60,9 +69,9 @@ def agree(one: str, other: str) -> bool:
     if kinds_clash(first.parts, second.parts):
         return False
     strict = max(first.claims, second.claims) > 1
-    return _orders(first.items, strict) == _orders(second.items, strict) and _heads(
-        first.items, second.items
-    )
+    if _orders(first.items, strict) != _orders(second.items, strict):
+        return False
+    return _heads(first.items, second.items)
 
 
 def _what(item: Item) -> tuple[str, bool]:
@@ -84,7 +93,7 @@ def _heads(one: Sequence[Item], other: Sequence[Item]) -> bool:
         for item in second:
             heads.setdefault(item.text, set()).add(item.head)
         for item in first:
-            if item.said and item.sort != "verb" and item.head not in heads[item.text]:
+            if item.said and item.sort not in _TURNED and item.head not in heads[item.text]:
                 return False
             told = heads[item.text] - {""}
             checked = item.sort in ("logic", "quality") and item.head
@@ -93,27 +102,54 @@ def _heads(one: Sequence[Item], other: Sequence[Item]) -> bool:
     return True
 
 
-def _split(parts: Iterable[Part]) -> Iterable[Part]:
-    """Negations apart from their verbs, "any" as "all", and no sign for "there is"."""
-    parts = list(parts)
-    for place, part in enumerate(parts):
+def _split(parts: Sequence[Part]) -> Iterable[Part]:
+    """Negations apart from their verbs, equations whole, "any" as "all", "gives" as "thus"."""
+    denied = any(part.text.startswith("¬") for part in parts)
+    place, thus = 0, False
+    while place < len(parts):
+        part = replace(parts[place], thus=parts[place].thus or thus)
         after = parts[place + 1] if place + 1 < len(parts) else None
+        thus = part.text in _YIELDS and place > 0
+        before = parts[place - 1] if place else None
+        place += 1
+        if thus or (part.text == "prov" and _claimed(before, after)):
+            continue
+        if part.text == "substitut" and after and _relation(parts[place : place + 3]):
+            parts = [*parts[:place], replace(after, marker="by"), *parts[place + 1 :]]
+            continue
         if part.text.startswith("¬ "):
             yield replace(part, text="¬")
-            yield Part(part.text.removeprefix("¬ "))
+            part = Part(part.text.removeprefix("¬ "))
+        elif part.text == "any" and not denied:
+            part = replace(part, text="∀")
         elif part.text == "∃" and part.kind and after and not after.formula:
             continue
-        else:
-            yield part
+        elif part.text == "may" and after and _table().sorts.get(after.text) == "verb":
+            continue
+        elif _equated(parts[place - 1 : place + 2]):
+            sides = f"{part.text} = {parts[place + 1].text}".split(" ")
+            part = replace(part, text=arranged(sides, fixed=False))
+            place += 2
+        yield part
 
 
-def _items(parts: Sequence[Part]) -> Iterable[Item]:
+def _equated(parts: Sequence[Part]) -> bool:
+    """Whether a name, "=" and a value stand there, not what "of the name" is said to be equal."""
+    return (
+        len(parts) == 3
+        and parts[0].formula and parts[1].kind == "=" and parts[2].formula
+        and parts[0].marker != "of"
+    )  # fmt: skip
+
+
+def _items(kept: Sequence[Part]) -> Iterable[Item]:
     """What must be in both, with premise and head."""
-    kept = list(_kept(parts))
     premises = _premises(kept)
     subject = 0
     for place, part in enumerate(kept):
         if part.pause or part.joint or (part.marker in _PREMISES):
+            subject = place
+        elif place and kept[place - 1].text in _FRAMES:
             subject = place
         after = kept[place + 1] if place + 1 < len(kept) else None
         sort = _sort(part)
@@ -129,32 +165,62 @@ def _items(parts: Sequence[Part]) -> Iterable[Item]:
 def _kept(parts: Sequence[Part]) -> Iterable[Part]:
     """The parts without light words, in canonical form."""
     light, alike = _table().light, _table().alike
-    marker, flags = "", (False, False, False, False)
+    marker, flags, denied = "", (False, False, False, False), False
+    valued = _one_of_many(parts)
     for part in parts:
         marker = part.marker or marker
         now = (part.boundary, part.joint, part.pause, part.thus)
         flags = tuple(a or b for a, b in zip(flags, now, strict=True))
         text = part.text if part.formula else alike.get(part.text, part.text)
-        if (not part.formula and text in light) or text == IS:
+        if (text == IS and not valued) or (text in light and not part.formula and not (denied and text not in _BEING)):
+            denied = False
             continue
+        denied = text == "¬"
         boundary, joint, pause, thus = flags
         yield replace(part, text=text, marker=marker, boundary=boundary, joint=joint, pause=pause, thus=thus)
         marker, flags = "", (False, False, False, False)
+
+
+def _one_of_many(parts: Sequence[Part]) -> bool:
+    """Whether it says that "the root of f" is something, of which there may be more."""
+    first = _table().alike.get(parts[0].text, parts[0].text) if parts else ""
+    return _table().sorts.get(first) in _MANY
 
 
 def _premises(parts: Sequence[Part]) -> list[bool]:
     """Which parts are premises; none where all are."""
     found: list[bool] = []
     inside = False
-    for part in parts:
+    for place, part in enumerate(parts):
         if part.thus:
             found = [True] * len(found)
         if part.pause or part.thus:
             inside = False
-        if part.marker in _PREMISES:
+        if _conditional(parts[place : place + 3]):
             inside = True
         found.append(inside)
-    return found if not all(found) else [False] * len(found)
+    return found
+
+
+def _conditional(parts: Sequence[Part]) -> bool:
+    """Whether a condition begins: "if n is odd", "with n odd", "from x = 1"; not "when adding"."""
+    sorts = [_sort(part) for part in parts]
+    if parts[0].marker in _PREMISES:
+        return "act" not in sorts[:1] and not (sorts[1:2] == ["act"] and parts[1].asserted)
+    if parts[0].marker not in ("by", "from"):
+        return False
+    ends = len(parts) < 3 or parts[2].boundary
+    return sorts[0] == "relation" or (sorts[:2] == ["term", "quality"] and ends)
+
+
+def _relation(parts: Sequence[Part]) -> bool:
+    return _equated(parts) or (parts[0].formula and relates(parts[0].text))
+
+
+def _claimed(before: Part | None, after: Part | None) -> bool:
+    """Whether it is said to prove, or to be proved, what is only called a claim."""
+    sorts = _table().sorts
+    return any(part and sorts.get(part.text) == "claim" for part in (before, after))
 
 
 def _sort(part: Part) -> str:

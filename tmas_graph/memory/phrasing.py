@@ -13,6 +13,7 @@ THUS = "thus"
 THERE = "∃∃"
 """An "∃" of the phrase "there is", which may be left out."""
 QUANTIFIERS = frozenset({"∀", "∃", "∄", "¬∃", THERE})
+_OBTAIN = frozenset({"get", "obtain", "conclud", "deduc", "deriv"})
 _STOPS = frozenset({".", ";", ":", "¬", "¬possible", *QUANTIFIERS})
 _NO_VALUE = RELATIONS | {","}
 
@@ -30,12 +31,25 @@ def in_formula(token: Token) -> bool:
 def _purposes(tokens: tuple[Token, ...]) -> list[Token]:
     """Turn "use A to do B" into "do B by A"."""
     texts = ["" if token.math else token.text for token in tokens]
-    if "to" not in texts[1:-1] or texts[0] not in ("us", "use", "apply", "employ"):
+    if "to" not in texts[1:-1]:
         return list(tokens)
+    if texts[0] not in ("us", "use", "apply", "employ"):
+        return _results(tokens)
     place = texts.index("to", 1)
     if texts[place + 1] not in english().free | english().soft | {"bound"}:
         return list(tokens)
     return [*tokens[place + 1 :], Token("by", False), *tokens[1:place]]
+
+
+def _results(tokens: Sequence[Token]) -> list[Token]:
+    """Turn "do B to obtain C" into "do B, thus C"."""
+    found: list[Token] = []
+    for token in tokens:
+        if not token.math and token.text in _OBTAIN and found and found[-1].text == "to":
+            found[-1] = Token(THUS, False)
+        else:
+            found.append(token)
+    return found
 
 
 def _counts(tokens: list[Token]) -> list[Token]:

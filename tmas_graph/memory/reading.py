@@ -54,9 +54,14 @@ def _inverted(parts: list[Part]) -> tuple[Part, ...]:
     """Read "the minimum is 3" as "3 is the minimum", where nothing else could be meant."""
     if len(parts) > 3 and parts[1].text == "hav" and _measured(parts):
         return (*parts[2:-1], replace(parts[0], marker="of"), Part(IS), parts[-1])
-    if len(parts) < 3 or parts[-2].text != IS or any(p.formula or p.marker for p in parts[:-2]):
+    if len(parts) < 3 or parts[-2].text != IS or any(map(_bars, parts[:-2])):
         return tuple(parts)
     return (parts[-1], *parts[:-2])
+
+
+def _bars(part: Part) -> bool:
+    """Whether a part keeps what it stands in from being turned round."""
+    return bool(part.marker) or (part.formula and part.text != "1")
 
 
 def _measured(parts: list[Part]) -> bool:
@@ -181,7 +186,7 @@ class _Reader:
 
     def _formula(self, signs: list[str]) -> None:
         if signs[0] in ("=", IS):
-            self._add(IS)
+            self._add(IS, kind=signs[0])
             signs = signs[1:]
         relations = [sign for sign in signs if sign in RELATIONS]
         described = self._goes_with() or (IS in signs and self._after_words())
@@ -189,7 +194,8 @@ class _Reader:
             place = signs.index(relations[0])
             for text in (signs[:place], [IS], signs[place + 1 :]):
                 if text:
-                    self._add(arranged(text, fixed=True), formula=text != [IS])
+                    sign = relations[0] if text == [IS] else ""
+                    self._add(arranged(text, fixed=True), formula=not sign, kind=sign)
             return
         plain = ["=" if sign == IS else sign for sign in signs]
         fixed = (described and not self._is_value()) or signs[:1] == [] or signs[0] in RELATIONS
