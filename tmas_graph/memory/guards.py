@@ -113,7 +113,7 @@ def _bound(parts: Sequence[Part]) -> list[Part]:
     free = english().free
     found: list[Part] = []
     for part in parts:
-        if part.marker == "at":
+        if part.marker in ("at", "to"):
             part = replace(part, marker="of")
         if part.text in ("∃", IS):
             part = replace(part, kind="")

@@ -22,7 +22,7 @@ _FRAMES = frozenset({"assum", "claim", "prov", "wrong"})
 """What is said of a whole statement."""
 _TURNED = frozenset({"", "verb", "act", "logic"})
 """What may be said in the passive; of others "is" tells what something is."""
-_MANY = frozenset({"solution", "number", "graph", "shape", "algebra"})
+_MANY = frozenset({"solution", "thing"})
 """Of what there may be more than one, so that "the one is 2" says more than "2 is one"."""
 _BEING = frozenset({"hav", "exist"})
 """What a negation may stand before, and deny what stands behind."""
@@ -37,6 +37,8 @@ class Item:
     text: str
     sort: str
     """What it must not change places with."""
+    role: str
+    """The preposition before it, where that tells a source or a means."""
     premise: bool
     head: str
     """What it is said of, or stands before; empty where nothing is."""
@@ -71,7 +73,7 @@ def agree(one: str, other: str) -> bool:
     strict = max(first.claims, second.claims) > 1
     if _orders(first.items, strict) != _orders(second.items, strict):
         return False
-    return _heads(first.items, second.items)
+    return _heads(first.items, second.items) and not _exchanged(first.items, second.items)
 
 
 def _what(item: Item) -> tuple[str, bool]:
@@ -79,11 +81,25 @@ def _what(item: Item) -> tuple[str, bool]:
 
 
 def _orders(items: Sequence[Item], strict: bool) -> dict[tuple[str, bool], list[str]]:
-    """The texts of each sort in their order; of all together where `strict`."""
+    """The texts of each sort in their order; of all together where `strict`.
+
+    What has no sort may be anything: it keeps its order among things and among quantities.
+    """
     found: dict[tuple[str, bool], list[str]] = {}
     for item in items:
-        found.setdefault(("" if strict else item.sort, item.premise), []).append(item.text)
+        sorts = ("",) if strict else (item.sort,) if item.sort else ("", "thing", "quantity")
+        for sort in sorts:
+            found.setdefault((sort, item.premise), []).append(item.text)
     return found
+
+
+def _exchanged(one: Sequence[Item], other: Sequence[Item]) -> bool:
+    """Whether one goes from A to B, or bounds A by B, and the other from B to A, or B by A."""
+    for role in ("by", "from", "to"):
+        first, second = ({i.text for i in items if i.role == role} for items in (one, other))
+        if first - second and second - first:
+            return True
+    return False
 
 
 def _heads(one: Sequence[Item], other: Sequence[Item]) -> bool:
@@ -151,15 +167,26 @@ def _items(kept: Sequence[Part]) -> Iterable[Item]:
             subject = place
         elif place and kept[place - 1].text in _FRAMES:
             subject = place
-        after = kept[place + 1] if place + 1 < len(kept) else None
-        sort = _sort(part)
-        head = ""
-        if after and (sort == "logic" or not (after.boundary or after.marker or after.asserted)):
-            head = after.text if not part.formula else ""
         said = part.asserted and not part.formula
-        if said and subject != place:
-            head = kept[subject].text
-        yield Item(part.text, sort, premises[place], head, said)
+        head = kept[subject].text if said and subject != place else _head(kept, place)
+        role = part.marker if part.marker in ("by", "from", "to") else ""
+        yield Item(part.text, _sort(part), role, premises[place], head, said)
+
+
+def _head(parts: Sequence[Part], place: int) -> str:
+    """What a word stands beside: "odd" of "odd n" and "n odd", "continuity" of "continuity of f"."""
+    part, sort = parts[place], _sort(parts[place])
+    after = parts[place + 1] if place + 1 < len(parts) else None
+    if part.formula:
+        return ""
+    if after and (sort == "logic" or not (after.boundary or after.marker or after.asserted)):
+        return after.text
+    if sort != "quality":
+        return ""
+    if after and after.marker == "of":
+        return after.text
+    before = parts[place - 1] if place and not part.boundary else None
+    return before.text if before and before.formula else ""
 
 
 def _kept(parts: Sequence[Part]) -> Iterable[Part]:

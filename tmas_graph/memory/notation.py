@@ -113,6 +113,8 @@ class _Reader:
     def _command(self, name: str) -> None:
         if name == "text":
             self._text_until = "{"
+        elif name == "triangle":
+            self._add(name, math=False)
         elif name in ("DIV", "NDIV", "infty", "sqrt", "pi", "angle", "parallel", "perp"):
             self._add(name)
         else:

@@ -10,9 +10,9 @@ from tmas_graph.memory.phrasing import IS, QUANTIFIERS, THERE, THUS, in_formula,
 
 _MARKERS = {
     "by": "by", "if": "if", "for": "for", "in": "in", "on": "on", "sinc": "since", "since": "since",
-    "within": "in", "of": "of", "as": "of", "to": "of", "from": "from", "at": "at",
+    "within": "in", "of": "of", "as": "of", "to": "to", "from": "from", "at": "at",
 }  # fmt: skip
-_CLOSE = ("of", "at")
+_CLOSE = ("of", "at", "to")
 _JOINTS = frozenset({"and", ".", ";"})
 _FAINT = frozenset({"be", "of", "as", "to", "from", "at"})
 _KIND, _NOUN, _SKIP, _END = "kind of ", "a noun", "", Token("", False)
