@@ -52,7 +52,7 @@ class Thresholds:
 
 
 DEFAULT = Thresholds()
-BY_MEANING = Thresholds(meaning=0.7)
+BY_MEANING = Thresholds(meaning=0.6)
 """For embedders that know meaning."""
 
 

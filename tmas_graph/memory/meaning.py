@@ -138,7 +138,7 @@ def _split(parts: Sequence[Part]) -> Iterable[Part]:
             part = Part(part.text.removeprefix("¬ "))
         elif part.text == "any" and not denied:
             part = replace(part, text="∀")
-        elif part.text == "∃" and part.kind and after and not after.formula:
+        elif part.text == "∃" and part.kind and not (after and after.formula):
             continue
         elif part.text == "may" and after and _table().sorts.get(after.text) == "verb":
             continue
