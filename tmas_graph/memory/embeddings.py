@@ -29,6 +29,10 @@ class Embedder(Protocol):
     def dimension(self) -> int:
         """Their width; 0 until the first one is known."""
 
+    @property
+    def knows_meaning(self) -> bool:
+        """Whether texts of one meaning are near without sharing words; see `dedup.BY_MEANING`."""
+
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`, one row each; equal texts get equal vectors."""
 
@@ -38,6 +42,7 @@ class Hashing:
 
     name = f"hashing-{DIMENSION}"
     dimension = DIMENSION
+    knows_meaning = False
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`; of zeros for a text without content."""

@@ -199,12 +199,16 @@ def _kept(parts: Sequence[Part]) -> Iterable[Part]:
         now = (part.boundary, part.joint, part.pause, part.thus)
         flags = tuple(a or b for a, b in zip(flags, now, strict=True))
         text = part.text if part.formula else alike.get(part.text, part.text)
-        if (text == IS and not valued) or (text in light and not part.formula and not (denied and text not in _BEING)):
+        if (text == IS and not valued) or (
+            text in light and not part.formula and not (denied and text not in _BEING)
+        ):
             denied = False
             continue
         denied = text == "¬"
         boundary, joint, pause, thus = flags
-        yield replace(part, text=text, marker=marker, boundary=boundary, joint=joint, pause=pause, thus=thus)
+        yield replace(
+            part, text=text, marker=marker, boundary=boundary, joint=joint, pause=pause, thus=thus
+        )
         marker, flags = "", (False, False, False, False)
 
 
@@ -275,5 +279,9 @@ def _table() -> _Table:
     return _Table(
         light=english().soft | {stem(w) for line in parts["light"] for w in line.split()},
         alike=alike,
-        sorts={stem(w): k for k, _, ws in (x.partition(": ") for x in parts["sorts"]) for w in ws.split()},
+        sorts={
+            stem(w): k
+            for k, _, ws in (x.partition(": ") for x in parts["sorts"])
+            for w in ws.split()
+        },
     )
