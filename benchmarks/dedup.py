@@ -25,7 +25,7 @@ from rich.table import Table
 from tmas_graph.memory.dedup import BY_MEANING, DEFAULT, Decision, Different, Known, Same, decide
 from tmas_graph.memory.embeddings import Embedder, Hashing, Remembered
 from tmas_graph.memory.guards import statement
-from tmas_graph.memory.meaning import sense
+from tmas_graph.memory.sense import sense
 from tmas_graph.memory.sentence_model import SentenceModel
 
 Pair = dict[str, Any]

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from tmas_graph.memory.dedup import BY_MEANING, Different, Known, Same, Thresholds, decide
 from tmas_graph.memory.embeddings import Hashing, embed
-from tmas_graph.memory.meaning import agree, sense
+from tmas_graph.memory.meaning import agree
+from tmas_graph.memory.sense import sense
 from tmas_graph.memory.sentence_model import SentenceModel
 
 PAIRS = cases("pairs")
@@ -25,7 +26,8 @@ texts = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
         ("No integer solution exists with $y$ odd.", "If $y$ is odd, no integer solution exists."),
         ("Induction on the number of vertices proves the claim.",
          "The claim follows by induction on the number of vertices."),
-        ("Setting $y=1$ in the equation gives $f(0)=1$.", "With $y=1$ the equation yields $f(0)=1$."),
+        ("Setting $y=1$ in the equation gives $f(0)=1$.",
+         "With $y=1$ the equation yields $f(0)=1$."),
         ("The maximum of $P$ is attained at $x=2$.", "$P$ reaches its maximum at $x=2$."),
         ("From x=1 we obtain y=2.", "y=2 if x=1"),
     ],

@@ -1,7 +1,8 @@
-"""Whether two pieces of memory say the same: in three stages, each of which can say why.
+"""Whether two pieces of memory say the same: in up to four stages, each of which can say why.
 
 Exact: the same but for notation, articles and spacing. Containment: one asserts all of the other
-and more. Near-duplicate: alike by embedding and by shared words, and no guard objects. Pure
+and more. Near-duplicate: alike by embedding and by shared words, and no guard objects. Where the
+embedder knows meaning, too: alike by embedding, and agreed in what none can be trusted with. Pure
 functions on texts and their vectors; nothing here asks an embedder.
 """
 
@@ -25,7 +26,7 @@ class Same:
     stage: Stage
     """What told."""
     score: float
-    """Cosine similarity of the two for `near`, else 1."""
+    """Cosine similarity of the two for `near` and `meaning`, else 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +85,8 @@ def decide(one: Known, other: Known, thresholds: Thresholds = DEFAULT) -> Decisi
     reason = _apart(one.statement, other.statement, cosine, thresholds)
     if not reason:
         return Same("near", cosine)
-    if thresholds.meaning is not None and cosine >= thresholds.meaning:
-        if agree(one.text, other.text):
-            return Same("meaning", cosine)
-    return Different(reason)
+    near = thresholds.meaning is not None and cosine >= thresholds.meaning
+    return Same("meaning", cosine) if near and agree(one.text, other.text) else Different(reason)
 
 
 def _apart(

@@ -113,10 +113,8 @@ def _bound(parts: Sequence[Part]) -> list[Part]:
     free = english().free
     found: list[Part] = []
     for part in parts:
-        if part.marker in ("at", "to"):
-            part = replace(part, marker="of")
-        if part.text in ("∃", IS):
-            part = replace(part, kind="")
+        part = replace(part, marker="of" if part.marker in ("at", "to") else part.marker)
+        part = replace(part, kind="") if part.text in ("∃", IS) else part
         if part.text in free and found and found[-1].text == "may":
             part = replace(found.pop(), text=part.text)
         elif part.text in free and found and found[-1].text == "¬":
@@ -158,11 +156,7 @@ def kinds_clash(a: Sequence[Part], b: Sequence[Part]) -> bool:
 def _order(one: Statement, other: Statement) -> Reason | None:
     if one.conjuncts and sorted(one.conjuncts) == sorted(other.conjuncts):
         return None
-    return order(one.parts, other.parts)
-
-
-def order(a: Sequence[Part], b: Sequence[Part]) -> Reason | None:
-    """What keeps statements of equal parts apart, whose order differs."""
+    a, b = one.parts, other.parts
     for first in (a, *active(a)):
         for second in (b, *active(b)):
             if _texts(first) == _texts(second):
