@@ -164,6 +164,16 @@ def _names(model: type[BaseModel], prefix: str = "") -> list[str]:
     return names
 
 
+def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+    """`settings` with `changes`, whose names may be dotted.
+
+    Raises:
+        SettingsError: one doesn't exist or is out of range.
+    """
+    values = {**flat(settings.model_dump(mode="json")), **flat(changes)}
+    return Settings.checked(nested(values), dict.fromkeys(flat(changes), "command line"))
+
+
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Values by dotted names; extra_body and prices stay whole."""
     names: dict[str, Any] = {}

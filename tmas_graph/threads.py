@@ -58,11 +58,11 @@ class ThreadStore:
         )
 
     async def create(
-        self, problem: Problem, settings: Settings, models: Mapping[str, str]
+        self, problem: Problem, settings: Settings, models: Mapping[str, str], *, name: str = ""
     ) -> Record:
-        """Enter a thread for `problem`; nothing runs yet."""
+        """Enter a thread for `problem`, called `name` where one is given; nothing runs yet."""
         now = _now()
-        name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        name = name or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         if settings.memory_folder is None and settings.memory_server is None:
             place = str((self.folder / "memory" / name).resolve())
             settings = settings.model_copy(update={"memory_folder": place})
@@ -91,6 +91,10 @@ class ThreadStore:
         """All threads, the newest first."""
         rows = await self._rows("SELECT * FROM tmas_threads ORDER BY created DESC, id DESC")
         return [_record(row) for row in rows]
+
+    async def statuses(self) -> dict[str, str]:
+        """How each thread stands, by its name."""
+        return dict(await self._rows("SELECT id, status FROM tmas_threads"))
 
     def is_running(self, name: str) -> bool:
         """Whether some process works on thread `name` now."""

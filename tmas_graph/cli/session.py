@@ -17,7 +17,7 @@ from tmas_graph.cli.plain import complain, words
 from tmas_graph.cli.report import report
 from tmas_graph.cli.telemetry import exporting
 from tmas_graph.cli.view import View
-from tmas_graph.configuration import flat, nested
+from tmas_graph.configuration import changed
 from tmas_graph.errors import TmasError
 from tmas_graph.evaluation.grading import Graded, graded, judge_of
 from tmas_graph.models import local, pool
@@ -70,16 +70,6 @@ def go_on(
         return made_with(record, settings, models)
 
     _run(home, prepare, keys, as_json=as_json)
-
-
-def changed(settings: Settings, changes: dict[str, Any]) -> Settings:
-    """`settings` with `changes`, whose names may be dotted.
-
-    Raises:
-        SettingsError: one doesn't exist or is out of range.
-    """
-    values = {**flat(settings.model_dump(mode="json")), **flat(changes)}
-    return Settings.checked(nested(values), dict.fromkeys(flat(changes), "command line"))
 
 
 def with_keys(settings: Settings, keys: Settings) -> Settings:
