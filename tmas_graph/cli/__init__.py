@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from tmas_graph.cli import grade, models, problems, resume, settings, show, solve, threads
+from tmas_graph.cli import grade, models, problems, resume, run, settings, show, solve, threads
 from tmas_graph.cli.plain import complain
 from tmas_graph.errors import TmasError
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command()(solve.solve)
 app.command()(resume.resume)
+app.command()(run.run)
 app.command()(grade.grade)
 app.command()(problems.problems)
 app.command()(threads.threads)
