@@ -233,22 +233,5 @@ def _zipped(text: str) -> bytes:
     return zlib.compress(text.encode("utf-8", "surrogatepass"), level=6)
 
 
-async def spent_by_thread(saver: GroupingSqliteSaver) -> dict[str, Usage]:
-    """What each thread of the database has spent; threads without calls are left out."""
-    await saver.flush()
-    sums = ", ".join(f"SUM({name})" for name in _USAGE)
-    query = f"SELECT thread, {sums} FROM tmas_calls GROUP BY thread"
-    async with saver.lock, saver.conn.execute(query) as cursor:
-        return {thread: Usage(*row) async for thread, *row in cursor}
-
-
-async def seconds_of_all(saver: GroupingSqliteSaver) -> float:
-    """For how long some call of any thread was under way."""
-    await saver.flush()
-    query = "SELECT began, ended FROM tmas_calls ORDER BY began"
-    async with saver.lock, saver.conn.execute(query) as cursor:
-        return covered([tuple(row) async for row in cursor])
-
-
 def _bindable(value: Any) -> Any:
     return as_unicode(value) if isinstance(value, str) else value

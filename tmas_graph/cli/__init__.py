@@ -6,7 +6,19 @@ import sys
 
 import typer
 
-from tmas_graph.cli import grade, models, problems, resume, run, settings, show, solve, threads
+from tmas_graph.cli import (
+    estimate,
+    grade,
+    merge,
+    models,
+    problems,
+    resume,
+    run,
+    settings,
+    show,
+    solve,
+    threads,
+)
 from tmas_graph.cli.plain import complain
 from tmas_graph.errors import TmasError
 
@@ -22,6 +34,8 @@ app = typer.Typer(
 app.command()(solve.solve)
 app.command()(resume.resume)
 app.command()(run.run)
+app.command()(estimate.estimate)
+app.command()(merge.merge)
 app.command()(grade.grade)
 app.command()(problems.problems)
 app.command()(threads.threads)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -41,6 +41,21 @@ class Problems:
     shard: str
 
 
+class Sample(NamedTuple):
+    """Problems to measure, and of how many."""
+
+    ids: list[str]
+    all: int
+
+
+def sampled(problems: Problems, limit: int | None, count: int) -> Sample:
+    """`count` problems, evenly spread over the first `limit`, or over all."""
+    found = source_of(problems.benchmark, problems.path, **problems.keys).load()
+    names = chosen(found, limit=limit)
+    count = min(count, len(names))
+    return Sample([names[place * len(names) // count] for place in range(count)], len(names))
+
+
 def start(
     folder: Path,
     problems: Problems,
@@ -49,8 +64,9 @@ def start(
     preset: str | None,
     *,
     as_json: bool,
+    quiet: bool = False,
 ) -> None:
-    """Begin a run in `folder` and print how it ended."""
+    """Begin a run in `folder` and print how it ended, unless that is well and `quiet`."""
     settings = load(config, preset=preset, changes=wanted.changes).settings
     source = source_of(problems.benchmark, problems.path, **problems.keys)
     found = source.load()
@@ -63,7 +79,9 @@ def start(
     plan = fresh(source, found, names, labels, settings, limits=wanted.limits, shard=problems.shard)
     for entrant in plan.entrants:
         start_local_models(entrant.settings)
-    _run(folder, partial(sitting.begin, folder, plan, found), settings, as_json=as_json)
+    _run(
+        folder, partial(sitting.begin, folder, plan, found), settings, as_json=as_json, quiet=quiet
+    )
 
 
 def resume(
@@ -86,6 +104,7 @@ def _run(
     settings: Settings,
     *,
     as_json: bool,
+    quiet: bool = False,
 ) -> None:
     console = Console(stderr=as_json)
     view = RunView(console, pool.load, quiet=as_json and not console.is_terminal)
@@ -108,7 +127,9 @@ def _run(
     except TmasError as error:
         _say_how_to_go_on(str(error), folder, begun)
         raise typer.Exit(2) from None
-    if as_json:
+    if quiet and not standing.failed:
+        return
+    if as_json and not quiet:
         print(json.dumps(summary(folder, standing), indent=2))  # noqa: T201
     else:
         _report(console, folder, standing)
@@ -156,7 +177,9 @@ def _report(console: Console, folder: Path, standing: RunStanding) -> None:
         console.print(words(f"failed: {counted(count, 'time')}: {line(cause)}", "yellow"))
     if left:
         console.print(words(f"the rest: tmas run --resume {shown}", "yellow"), soft_wrap=True)
-    console.print(words(f"rows: {shown}/rows.jsonl · tmas show --home {shown}"), soft_wrap=True)
+    console.print(
+        words(f"rows: {shown}/rows.jsonl · threads: tmas threads --home {shown}"), soft_wrap=True
+    )
 
 
 def _say_how_to_go_on(what: str, folder: Path, begun: list[RunStanding]) -> None:

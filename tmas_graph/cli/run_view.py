@@ -57,7 +57,7 @@ class RunView:
         self._say(f"  {where}: {status}{answer} · {counted(spent, 'call')}{cause}")
         self._ended += 1
         standing = self._standing
-        if standing and self._ended % max(1, standing.total // _SUMMARIES) == 0:
+        if standing and self._ended % max(10, standing.total // _SUMMARIES) == 0:
             self._say(self.foot())
 
     def _say(self, text: str) -> None:

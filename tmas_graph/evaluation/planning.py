@@ -29,7 +29,7 @@ class More:
     ids: Collection[str] = ()
     changes: Mapping[str, Any] = field(default_factory=dict)
     """Settings, for all methods save where a method's label sets them."""
-    limits: RunLimits = RunLimits()
+    limits: RunLimits = UNLIMITED
     """Those that are set replace the run's."""
 
 

@@ -70,7 +70,7 @@ class Plan:
     """By method, the served model of each role."""
     prompts: Mapping[str, Mapping[str, str]]
     """By method, the SHA-256 of each template."""
-    limits: RunLimits = RunLimits()
+    limits: RunLimits = UNLIMITED
     shard: str = "1/1"
     versions: Mapping[str, str] = field(default_factory=dict)
     """Of Python and the packages that matter."""

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 
-from tmas_graph.call_store import seconds_of_all, spent_by_thread
+from tmas_graph.call_sums import seconds_of_all, spent_by_thread
 from tmas_graph.errors import RequestRefused, StorageError, TmasError
 from tmas_graph.evaluation.datasets import Dataset
 from tmas_graph.evaluation.entrants import Entrant
