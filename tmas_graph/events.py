@@ -5,7 +5,8 @@ from typing import Any
 
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Changes
-from tmas_graph.state import Rollout
+from tmas_graph.state import Rollout, Standing, Stop
+from tmas_graph.usage import Usage
 
 
 def of_candidate(kind: str, candidate: Rollout) -> dict[str, Any]:
@@ -37,4 +38,19 @@ def of_changes(iteration: int, fresh: Iterable[Item], changes: Changes) -> dict[
         "refuted": len(changes.refuted),
         "corrected": len(changes.corrected),
         "unknown": changes.unknown,
+    }
+
+
+def of_standing(stands: Standing, spent: Usage, stop: Stop | None = None) -> dict[str, Any]:
+    """What ends an iteration: who leads, and what was spent until now."""
+    return {
+        "event": "standing",
+        "iteration": stands.iteration,
+        "answer": stands.answer,
+        "share": stands.confidence,
+        "score": stands.score,
+        "calls": spent.calls,
+        "tokens": spent.tokens,
+        "cost": spent.cost,
+        "stop": stop,
     }

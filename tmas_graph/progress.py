@@ -13,12 +13,14 @@ from tmas_graph.answers.select import Classes, Selection, Vote, chosen
 from tmas_graph.answers.voting import group
 from tmas_graph.models.budget import Budget
 from tmas_graph.settings import Settings
+from tmas_graph.standings import stood
 from tmas_graph.state import (
     Attempt,
     Mode,
     Outcome,
     Result,
     Rollout,
+    Standing,
     Stop,
     digest,
 )
@@ -29,6 +31,10 @@ State = Mapping[str, Any]
 
 Row = tuple[int, int, Mode, Outcome, str | None, float | None]
 """The fields of an Attempt: what a checkpoint holds of it."""
+
+
+DEPTH = 4
+"""Calls in sequence in an iteration: solution, verification, summary, and the banks together."""
 
 
 class Closed(TypedDict):
@@ -160,6 +166,8 @@ def result(state: State) -> Result:
         stop=state.get("stop") or "iterations",
         usage=spending.total(spend),
         spend=spend,
+        attempts=attempts(state),
+        standings=_standings(state),
     )
 
 
@@ -206,6 +214,12 @@ def _choice(state: State, until: int | None = None) -> Selection:
     return chosen(votes, tuple(state.get("classes", ()))[: len(votes)])
 
 
+def _standings(state: State) -> tuple[Standing, ...]:
+    kind, history, classes = state["problem"].kind, attempts(state), tuple(state.get("classes", ()))
+    done = range(state["iteration"])
+    return tuple(stood(kind, t, history, classes, depth=DEPTH) for t in done)
+
+
 def _leader(state: State, rollouts: Sequence[Rollout | None]) -> Rollout | None:
     # An answer takes the lead only by new votes, so a rollout that gave it is at hand.
     written = [r for r in rollouts if r is not None and r.solution]
@@ -214,10 +228,11 @@ def _leader(state: State, rollouts: Sequence[Rollout | None]) -> Rollout | None:
         places = zip(attempts(state), state["classes"], strict=True)
         class_of = {(a.iteration, a.index): number for a, number in places}
         written = [r for r in written if lead and class_of[r.iteration, r.index] == lead.number]
-    return max(written, key=_evidence, default=None)
+    return max(written, key=evidence, default=None)
 
 
-def _evidence(rollout: Rollout) -> tuple[float, int, int]:
+def evidence(rollout: Rollout) -> tuple[float, int, int]:
+    """Sorts rollouts: the higher mean score, then the later iteration, then the lower index."""
     score = -1.0 if rollout.score is None else rollout.score
     return score, rollout.iteration, -rollout.index
 

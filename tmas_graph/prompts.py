@@ -25,7 +25,7 @@ from tmas_graph.state import digest
 _HERE = Path(__file__).parent
 _SHIPPED = (_HERE / "_prompts", _HERE.parent / "prompts")  # in the wheel, in a checkout
 _FAULTS = (TemplateError, TypeError, ValueError, ArithmeticError, OSError)
-_NAMES = (
+NAMES = (
     "solution_initial",
     "solution_exploit",
     "solution_explore",
@@ -34,6 +34,7 @@ _NAMES = (
     "experience",
     "guideline",
 )
+"""The templates of TMAS."""
 
 
 class Message(TypedDict):
@@ -93,13 +94,13 @@ class Prompts:
         order = sorted((name for name in blocks if blocks[name]), key=_turn)
         return [{"role": name.partition("_")[0], "content": blocks[name]} for name in order]
 
-    def hashes(self) -> dict[str, str]:
-        """SHA-256 of every template with all that it includes, so that a run knows its prompts.
+    def hashes(self, names: Iterable[str] = NAMES) -> dict[str, str]:
+        """SHA-256 of each template with all that it includes, so that a run knows its prompts.
 
         Raises:
             PromptError: a template is missing, or its syntax is wrong.
         """
-        return {name: digest(*self._sources(f"{name}.md")) for name in _NAMES}
+        return {name: digest(*self._sources(f"{name}.md")) for name in names}
 
     def _sources(self, file: str) -> list[str]:
         environment = _environment(self.folder, self.set)
@@ -135,8 +136,10 @@ def _turn(block: str) -> tuple[int, int, str]:
 def _environment(folder: str | None, prompt_set: PromptSet) -> ImmutableSandboxedEnvironment:
     if folder is not None and not Path(folder).is_dir():
         raise PromptError(f"prompts: {folder} is no folder. Create it, or unset prompts_folder.")
-    shipped = [place / "small" for place in _SHIPPED] if prompt_set == "small" else _SHIPPED
-    folders = (folder, *shipped) if folder else shipped
+    # What the small set lacks, as it does rival methods, is taken from the standard one.
+    small = tuple(place / "small" for place in _SHIPPED) if prompt_set == "small" else ()
+    shipped = (*small, *_SHIPPED)
+    folders: tuple[str | Path, ...] = (folder, *shipped) if folder else shipped
     environment = ImmutableSandboxedEnvironment(
         loader=ChoiceLoader([FileSystemLoader(f) for f in folders]),
         undefined=StrictUndefined,

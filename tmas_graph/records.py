@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import ThreadChanged
 from tmas_graph.graph import GRAPH_VERSION
+from tmas_graph.methods import find
 from tmas_graph.prompts import Prompts
 from tmas_graph.settings import ROLES, Settings
 from tmas_graph.state import Problem
@@ -59,12 +60,14 @@ class Record:
     cause: str
     created: str
     updated: str
+    method: str = "tmas"
+    """Its name, with what stands in brackets after it; `settings` have that in them."""
 
 
 def differences(record: Record, settings: Settings, models: Mapping[str, str]) -> list[str]:
     """What changed since `record` was made that its next iterations would notice, in words."""
     changes = []
-    hashes = Prompts.of(settings).hashes()
+    hashes = Prompts.of(settings).hashes(find(record.method).prompts)
     changed = sorted(n for n in hashes if hashes[n] != record.prompts.get(n))
     if changed:
         changes.append(f"the prompts {', '.join(changed)}")
@@ -91,7 +94,7 @@ def _changes_by_role(old: Settings, new: Settings) -> list[str]:
 
 def made_with(record: Record, settings: Settings, models: Mapping[str, str]) -> Record:
     """`record` as one that goes on with these settings, models and today's prompts."""
-    hashes = Prompts.of(settings).hashes()
+    hashes = Prompts.of(settings).hashes(find(record.method).prompts)
     return replace(record, settings=settings, models=models, prompts=hashes, version=GRAPH_VERSION)
 
 

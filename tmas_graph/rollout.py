@@ -109,7 +109,7 @@ async def verify(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpda
             model, prompts, state["problem"], candidate.solution, passes=passes
         )
     except (CallError, BudgetSpent) as error:
-        return _update(runtime, _stopped(candidate, "verification", error))
+        return _update(runtime, stopped(candidate, "verification", error))
     candidate = candidate.charged("verification", total(replies))
     checks = verification.parsed(replies, passes)
     return _update(runtime, replace(candidate, verifications=checks))
@@ -125,7 +125,7 @@ async def summarise(state: RolloutState, runtime: Runtime[Settings]) -> RolloutU
             model, prompts, state["problem"], candidate.solution, checks
         )
     except (CallError, BudgetSpent) as error:
-        return _update(runtime, _stopped(candidate, "summary", error))
+        return _update(runtime, stopped(candidate, "summary", error))
     return _update(runtime, _finished(candidate.charged("summary", reply.usage), reply))
 
 
@@ -207,7 +207,7 @@ async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> R
     try:
         reply = await ask(model, Prompts.of(settings), state["problem"])
     except (CallError, BudgetSpent) as error:
-        return _update(runtime, _stopped(candidate, "solution", error))
+        return _update(runtime, stopped(candidate, "solution", error))
     candidate = candidate.charged("solution", reply.usage)
     return _update(runtime, solution.written(candidate, reply, state["problem"]))
 
@@ -234,7 +234,8 @@ def _finished(candidate: Rollout, reply: Reply) -> Rollout:
     )
 
 
-def _stopped(candidate: Rollout, role: Role, error: CallError | BudgetSpent) -> Rollout:
+def stopped(candidate: Rollout, role: Role, error: CallError | BudgetSpent) -> Rollout:
+    """`candidate` as `error` in a call of `role` leaves it: `failed`, or `halted` by a budget."""
     candidate = candidate.charged(role, error.usage)
     if isinstance(error, BudgetSpent):
         return replace(candidate, outcome="halted", cause=str(error))

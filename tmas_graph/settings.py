@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from tmas_graph.endpoint_settings import Endpoint, Frozen, Override
 from tmas_graph.errors import SettingsError
 from tmas_graph.memory_settings import Memories
+from tmas_graph.method_settings import Methods
 
 Role = Literal["solution", "verification", "summary", "experience", "guideline"]
 AnyRole = Literal[Role, "judge"]
@@ -80,6 +81,8 @@ class Settings(Memories, Endpoint):
     """Ask a judge model about answers that rules can't compare with the reference answer."""
     roles: Roles = Roles()
     """Other endpoints, models or sampling for single agents."""
+    methods: Methods = Methods()
+    """What holds for single methods alone."""
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:

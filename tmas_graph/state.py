@@ -135,6 +135,20 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """What the answer would be if a run ended after this iteration."""
+
+    iteration: int
+    answer: str | None
+    confidence: float
+    """As in a Result."""
+    score: float | None
+    """The best mean score of a candidate with this answer, or of a proof."""
+    depth: int
+    """Model calls that waited for one another within the iteration."""
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """How a run ended."""
 
@@ -154,10 +168,15 @@ class Result:
     """All that was spent; more than the sum of `spend` where calls were broken off."""
     spend: tuple[Spend, ...] = ()
     """What each role spent in each iteration, in order."""
+    attempts: tuple[Attempt, ...] = ()
+    """Every candidate, in order; those of an iteration that was cut short, too."""
+    standings: tuple[Standing, ...] = ()
+    """How things stood after each finished iteration."""
 
     def __post_init__(self) -> None:
         """Undo what msgpack does: tuples come back from a checkpoint as lists."""
-        object.__setattr__(self, "spend", tuple(self.spend))
+        for name in ("spend", "attempts", "standings"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True)

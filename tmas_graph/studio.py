@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from langgraph.graph.state import CompiledStateGraph
-from pydantic import BaseModel, GetJsonSchemaHandler, model_validator
+from pydantic import GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from tmas_graph.channels import State
-from tmas_graph.configuration import load_settings
+from tmas_graph.configuration import load_settings, plain
 from tmas_graph.graph import build_graph
 from tmas_graph.serde import restoring
 from tmas_graph.settings import ALL_ROLES, Settings
@@ -33,7 +33,7 @@ class SettingsHere(Settings):
     def _on_top_of_this_place(cls, given: Any) -> Any:
         if not isinstance(given, Mapping):
             return given
-        place = _plain(_PLACE)
+        place = plain(_PLACE)
         if given.get("base_url", _PLACE.base_url) != _PLACE.base_url:
             for role in place["roles"].values():  # a role's own key is for the shared server, too
                 role["api_key"] = role["api_key"] if role["base_url"] else None
@@ -49,14 +49,6 @@ class SettingsHere(Settings):
         for name, value in _PLACE.model_dump(mode="json").items():
             fields[name]["default"] = value
         return schema
-
-
-def _plain(model: BaseModel) -> dict[str, Any]:
-    """The values of `model` as mappings, keys included, which a dump leaves out."""
-    return {
-        name: _plain(value) if isinstance(value := getattr(model, name), BaseModel) else value
-        for name in type(model).model_fields
-    }
 
 
 def _merged(place: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -23,8 +23,8 @@ from langchain_core.runnables import RunnableConfig
 from tmas_graph.call_store import TABLES, SqliteCalls
 from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
-from tmas_graph.graph import build_graph
 from tmas_graph.memory.opening import bank_of
+from tmas_graph.methods import find
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.call_rows import as_unicode
 from tmas_graph.models.checkpointed import BUDGET, LOG
@@ -40,8 +40,10 @@ _TABLE = """
 CREATE TABLE IF NOT EXISTS tmas_threads (
     id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL, version INTEGER NOT NULL,
     problem TEXT NOT NULL, settings TEXT NOT NULL, prompts TEXT NOT NULL, models TEXT NOT NULL,
-    status TEXT NOT NULL, cause TEXT NOT NULL)
+    status TEXT NOT NULL, cause TEXT NOT NULL, method TEXT NOT NULL DEFAULT 'tmas')
 """
+_COLUMN = "ALTER TABLE tmas_threads ADD COLUMN method TEXT NOT NULL DEFAULT 'tmas'"
+"""For a state folder that was made before there were other methods."""
 
 
 class ThreadStore:
@@ -58,15 +60,27 @@ class ThreadStore:
         )
 
     async def create(
-        self, problem: Problem, settings: Settings, models: Mapping[str, str], *, name: str = ""
+        self,
+        problem: Problem,
+        settings: Settings,
+        models: Mapping[str, str],
+        method: str = "tmas",
+        *,
+        name: str = "",
     ) -> Record:
-        """Enter a thread for `problem`, called `name` where one is given; nothing runs yet."""
-        now = _now()
+        """Enter a thread for `problem`, to be solved by `method`; nothing runs yet.
+
+        It is called `name`, where one is given.
+
+        Raises:
+            SettingsError: there is no such method.
+        """
+        now, settings = _now(), find(method).applied(settings)
         name = name or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         if settings.memory_folder is None and settings.memory_server is None:
             place = str((self.folder / "memory" / name).resolve())
             settings = settings.model_copy(update={"memory_folder": place})
-        record = Record(name, problem, settings, {}, models, 0, "stopped", "", now, now)
+        record = Record(name, problem, settings, {}, models, 0, "stopped", "", now, now, method)
         record = made_with(record, settings, models)
         await self._save(record)
         return record
@@ -105,8 +119,12 @@ class ThreadStore:
             return True
 
     async def values(self, name: str) -> dict[str, Any]:
-        """The state of thread `name` after its last finished step; empty before the first."""
-        found = await build_graph(self.saver).aget_state(_config(name))
+        """The state of thread `name` after its last finished step; empty before the first.
+
+        Of a method other than TMAS there is its result, once it has ended.
+        """
+        method = find((await self.get(name)).method)
+        found = await method.build(self.saver).aget_state(_config(name))
         return dict(found.values or {})
 
     def calls(self, name: str) -> SqliteCalls:
@@ -135,11 +153,13 @@ class ThreadStore:
         with self._owned(record.id):
             try:
                 await self._save(replace(record, status="running", cause=""))
-                await bank_of(record.settings).open()
+                if find(record.method).is_tmas:
+                    await bank_of(record.settings).open()
                 calls, budget = self.calls(record.id), Budget.of(record.settings, within=run)
                 budget.carry(await calls.spent(), await calls.seconds())
                 place = {BUDGET: budget, LOG: calls}
-                result = await self._advance(record, budget, place, on_event)
+                advance = self._advance if find(record.method).is_tmas else self._again
+                result = await advance(record, budget, place, on_event)
                 status = "budget" if result.stop == "budget" else "done"
                 await self._save(replace(record, status=status, cause=""))
             except BaseException as error:
@@ -153,7 +173,7 @@ class ThreadStore:
     async def _advance(
         self, record: Record, budget: Budget, place: dict[str, Any], on_event: OnEvent | None
     ) -> Result:
-        graph, config = build_graph(self.saver), _config(record.id)
+        graph, config = find(record.method).build(self.saver), _config(record.id)
         config["configurable"].update(place)
         found = await graph.aget_state(config)
         given: Any = None
@@ -174,6 +194,22 @@ class ThreadStore:
                 return await self._advance(record, budget, place, on_event)
         return result
 
+    async def _again(
+        self, record: Record, budget: Budget, place: dict[str, Any], on_event: OnEvent | None
+    ) -> Result:
+        """Run a method from its start: what was asked before is found among the thread's calls."""
+        workflow, config = find(record.method).build(self.saver), _config(record.id)
+        config["configurable"].update(place)
+        found, calls = await workflow.aget_state(config), budget.spent.calls
+        # A run that was broken off goes on; what of it was finished is in its last checkpoint.
+        given: Any = None if found.tasks else {"problem": record.problem}
+        result = await follow(workflow, given, config, record.settings, on_event)
+        if found.tasks and result.stop == "budget" and not budget.exhausted():
+            return await self._again(record, budget, place, on_event)
+        if found.created_at and budget.spent.calls == calls and on_event is not None:
+            on_event({"event": "already", "stop": result.stop})
+        return result
+
     async def _save(self, record: Record) -> None:
         row = (
             record.id,
@@ -186,6 +222,7 @@ class ThreadStore:
             json.dumps(dict(record.models)),
             record.status,
             record.cause,
+            record.method,
         )
         marks = ", ".join("?" * len(row))
         async with self.saver.lock:
@@ -232,6 +269,9 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
             await store.saver.setup()
             for table in (_TABLE, *TABLES):
                 await connection.execute(table)
+            columns = await connection.execute_fetchall("PRAGMA table_info(tmas_threads)")
+            if "method" not in {column[1] for column in columns}:
+                await connection.execute(_COLUMN)
             await connection.commit()
         except sqlite3.Error as error:
             raise _unusable(place, error) from error
@@ -257,7 +297,8 @@ def _cause(error: BaseException) -> str:
 
 
 def _record(row: Any) -> Record:
-    name, created, updated, version, problem, settings, prompts, models, status, cause = row
+    name, created, updated, version, problem, settings, prompts, models, *rest = row
+    status, cause, method = rest
     return Record(
         name,
         Problem(**json.loads(problem)),
@@ -269,6 +310,7 @@ def _record(row: Any) -> Record:
         cause,
         created,
         updated,
+        method,
     )
 
 

@@ -10,6 +10,7 @@ from tmas_graph.cli import (
     estimate,
     grade,
     merge,
+    methods,
     models,
     problems,
     resume,
@@ -36,6 +37,7 @@ app.command()(resume.resume)
 app.command()(run.run)
 app.command()(estimate.estimate)
 app.command()(merge.merge)
+app.command()(methods.methods)
 app.command()(grade.grade)
 app.command()(problems.problems)
 app.command()(threads.threads)

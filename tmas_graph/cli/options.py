@@ -22,6 +22,14 @@ Preset = Annotated[
     str | None,
     typer.Option(help="paper, fast or local.", rich_help_panel="Method"),
 ]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="One that `tmas methods` lists; settings may follow: tmas\\[epsilon=0.5].",
+        rich_help_panel="Method",
+    ),
+]
 BaseUrl = Annotated[
     str | None,
     typer.Option(

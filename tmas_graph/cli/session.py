@@ -36,14 +36,20 @@ _Prepare = Callable[[ThreadStore], Awaitable[Record]]
 
 
 def start(
-    problem: Problem, settings: Settings, home: Path, *, as_json: bool, gold: str | None = None
+    problem: Problem,
+    settings: Settings,
+    home: Path,
+    *,
+    as_json: bool,
+    gold: str | None = None,
+    method: str = "tmas",
 ) -> None:
     """Run a new thread for `problem` and print how it ended, graded where `gold` is known."""
     start_local_models(settings)
 
     async def prepare(store: ThreadStore) -> Record:
         models = await pool.check(settings)
-        return await store.create(problem, settings, models)
+        return await store.create(problem, settings, models, method)
 
     _run(home, prepare, settings, as_json=as_json, gold=gold)
 

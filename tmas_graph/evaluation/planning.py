@@ -11,6 +11,7 @@ from tmas_graph.evaluation.datasets import Dataset
 from tmas_graph.evaluation.entrants import Entrant, entrants
 from tmas_graph.evaluation.problem_set import ProblemSource, checksum, chosen
 from tmas_graph.evaluation.run_folder import UNLIMITED, Plan, RunLimits, versions
+from tmas_graph.methods import find
 from tmas_graph.models import pool
 from tmas_graph.prompts import Prompts
 from tmas_graph.records import Record, differences
@@ -102,7 +103,9 @@ async def asked(plan: Plan) -> Plan:
         SettingsError: a setting can't be used.
     """
     models = {e.label: await pool.check(e.settings) for e in plan.entrants}
-    prompts = {e.label: Prompts.of(e.settings).hashes() for e in plan.entrants}
+    prompts = {
+        e.label: Prompts.of(e.settings).hashes(find(e.label).prompts) for e in plan.entrants
+    }
     return replace(plan, models=models, prompts=prompts)
 
 

@@ -174,7 +174,7 @@ class Runner:
             refuse_other_version(record)
             return made_with(record, settings, models)
         problem = self._problems[job.problem]
-        return await self.store.create(problem, settings, models, name=name)
+        return await self.store.create(problem, settings, models, job.method, name=name)
 
     def _broken_off(self, result: Result, settings: Settings) -> bool:
         """Whether the run's budget ended it, and not its own."""

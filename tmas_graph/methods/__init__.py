@@ -1,0 +1,103 @@
+"""The table of methods: TMAS, its ablations, and its rivals on the same engine."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tmas_graph import graph
+from tmas_graph.configuration import adjusted, parse_brackets
+from tmas_graph.errors import SettingsError
+from tmas_graph.methods import best_of_n, chain_of_thought, self_consistency
+from tmas_graph.parts.method import Build
+from tmas_graph.prompts import NAMES
+from tmas_graph.settings import Settings, near
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A way to solve a problem."""
+
+    title: str
+    paper: str
+    """Where it was published."""
+    build: Build
+    """Compiles it; all take the same input and settings, and give a Result."""
+    calls: Callable[[Settings], int]
+    """Model calls for one problem at most."""
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Settings by dotted name that it sets, for ablations and grids."""
+    prompts: tuple[str, ...] = ("solution_initial",)
+    """The templates that it renders."""
+
+    @property
+    def is_tmas(self) -> bool:
+        """Whether it is the graph, ablated or not: a finished run of it goes on from its state.
+
+        Other methods are run again from the start; their finished calls come from the thread.
+        """
+        return self.build is graph.build_graph
+
+    def applied(self, settings: Settings) -> Settings:
+        """`settings` with what this method sets.
+
+        Raises:
+            SettingsError: a setting doesn't exist or is out of range.
+        """
+        return adjusted(settings, self.changes, "method") if self.changes else settings
+
+
+def _tmas_calls(settings: Settings) -> int:
+    n, m = settings.candidates, settings.verifications
+    banks = settings.experience + settings.guideline
+    return settings.iterations * (n * (1 + m) + n + banks)
+
+
+_PAPER = "arXiv 2605.10344"
+_TMAS = Method("TMAS", _PAPER, graph.build_graph, _tmas_calls, prompts=NAMES)
+_CHECKED = ("solution_initial", "verification")
+
+METHODS: dict[str, Method] = {
+    "tmas": _TMAS,
+    "tmas-no-experience": replace(
+        _TMAS, title="TMAS without experience bank", changes={"experience": False}
+    ),
+    "tmas-no-guideline": replace(
+        _TMAS, title="TMAS without guideline bank", changes={"guideline": False}
+    ),
+    "tmas-neither": replace(
+        _TMAS, title="TMAS without banks", changes={"experience": False, "guideline": False}
+    ),
+    "chain-of-thought": Method(
+        "Chain of thought", "arXiv 2201.11903", chain_of_thought.build, chain_of_thought.calls
+    ),
+    "self-consistency": Method(
+        "Self-consistency", "arXiv 2203.11171", self_consistency.build, self_consistency.calls
+    ),
+    "best-of-n": Method(
+        "Best-of-N", "arXiv 2110.14168", best_of_n.build, best_of_n.calls, prompts=_CHECKED
+    ),
+}
+"""By name; `find` takes settings in brackets after one, too."""
+
+
+def find(name: str) -> Method:
+    """The method of this name, as in `tmas`, `tmas[epsilon=0.5]` or `best-of-n[candidates=16]`.
+
+    Raises:
+        SettingsError: there is none, or what stands in brackets is no setting of its.
+    """
+    plain, bracket, inside = name.partition("[")
+    if plain not in METHODS:
+        raise SettingsError(
+            f"method: there is no {plain!r}{near(plain, METHODS)}. `tmas methods` lists them."
+        )
+    if not bracket:
+        return METHODS[plain]
+    if not inside.endswith("]"):
+        raise SettingsError(f"method: {name!r} lacks its last bracket. Write {plain}[name=value].")
+    found, changes = METHODS[plain], parse_brackets(inside[:-1])
+    changed = replace(
+        found, title=f"{found.title}, {inside[:-1]}", changes={**found.changes, **changes}
+    )
+    changed.applied(Settings())  # to refuse a wrong one here, not in the midst of a comparison
+    return changed
