@@ -20,7 +20,17 @@ from tmas_graph.settings import PRESETS, Roles
 ROOT = Path(__file__).parent.parent
 RUN = ROOT / "docs/images/run.json"
 """Events of a real run of the demonstration, with seed 1: the picture of the live view."""
-COMMANDS = ("solve", "resume", "threads", "show", "settings", "models", "grade", "problems")
+COMMANDS = (
+    "solve",
+    "resume",
+    "threads",
+    "show",
+    "settings",
+    "models",
+    "grade",
+    "compare",
+    "problems",
+)
 
 
 def generated() -> dict[Path, str]:

@@ -7,6 +7,7 @@ import sys
 import typer
 
 from tmas_graph.cli import (
+    compare,
     estimate,
     grade,
     merge,
@@ -39,6 +40,7 @@ app.command()(estimate.estimate)
 app.command()(merge.merge)
 app.command()(methods.methods)
 app.command()(grade.grade)
+app.command()(compare.compare)
 app.command()(problems.problems)
 app.command()(threads.threads)
 app.command()(show.show)

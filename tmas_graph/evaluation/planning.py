@@ -103,9 +103,7 @@ async def asked(plan: Plan) -> Plan:
         SettingsError: a setting can't be used.
     """
     models = {e.label: await pool.check(e.settings) for e in plan.entrants}
-    prompts = {
-        e.label: Prompts.of(e.settings).hashes(find(e.label).prompts) for e in plan.entrants
-    }
+    prompts = {e.label: Prompts.of(e.settings).hashes(find(e.label).prompts) for e in plan.entrants}
     return replace(plan, models=models, prompts=prompts)
 
 
