@@ -139,7 +139,17 @@ def incomparable(old: Plan, new: Plan) -> list[str]:
             continue
         models, prompts = old.models[label], old.prompts[label]
         record = Record(
-            label, Problem("?"), entrant.settings, prompts, models, 0, "stopped", "", "", ""
+            id=label,
+            problem=Problem("?"),
+            settings=entrant.settings,
+            prompts=prompts,
+            models=models,
+            version=0,
+            status="stopped",
+            cause="",
+            created="",
+            updated="",
+            method=label,
         )
         changes += [f"{label}: {c}" for c in differences(record, settings, new.models[label])]
     return changes
