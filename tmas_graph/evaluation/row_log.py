@@ -77,6 +77,8 @@ class RowLog:
     def keep(self, jobs: Collection[Job]) -> None:
         """Leave no rows but those of `jobs`, each once, and no half-written line.
 
+        From then on there is a file, if an empty one.
+
         Raises:
             StorageError: the file can't be written.
         """
@@ -87,8 +89,7 @@ class RowLog:
             seen.add(row.key)
             return new
 
-        if self._file.exists():
-            self._rewrite(wanted)
+        self._rewrite(wanted)
 
     def _rewrite(self, wanted: Callable[[Row], bool]) -> None:
         beside = self._file.with_name(self._file.name + ".new")

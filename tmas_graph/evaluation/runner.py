@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from tmas_graph.call_sums import seconds_of_all, spent_by_thread
-from tmas_graph.errors import RequestRefused, StorageError, TmasError
+from tmas_graph.errors import StorageError, TmasError
 from tmas_graph.evaluation.datasets import Dataset
 from tmas_graph.evaluation.entrants import Entrant
 from tmas_graph.evaluation.making_rows import Grader, failed_row, rows_of
@@ -34,7 +34,6 @@ from tmas_graph.threads import ThreadStore
 
 MOST_FAILURES = 8
 """So many problems that fail in a row, while none comes through, end the run."""
-_HOPELESS = frozenset({401, 403, 404})
 _log = logging.getLogger(__name__)
 
 
@@ -204,7 +203,5 @@ class Runner:
 
 
 def _concerns_all(error: Exception) -> bool:
-    """Whether no other problem can fare better: the disk is full, or a key isn't valid any more."""
-    if isinstance(error, StorageError):
-        return isinstance(error.__cause__, sqlite3.Error | OSError)
-    return isinstance(error, RequestRefused) and error.status in _HOPELESS
+    """Whether no other problem can fare better: the database they share can't be written."""
+    return isinstance(error, StorageError) and isinstance(error.__cause__, sqlite3.Error | OSError)
