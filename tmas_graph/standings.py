@@ -21,6 +21,14 @@ TMAS = Rule()
 """Every candidate of every iteration votes with its score."""
 
 
+def voters(rule: Rule, tried: Sequence[Attempt]) -> list[Attempt]:
+    """Who of `tried` has a say: by `last`, those of the last iteration that came to anything."""
+    if rule.pool == "all":
+        return list(tried)
+    last = max((a.iteration for a in tried if a.outcome == "finished"), default=0)
+    return [a for a in tried if a.iteration == last]
+
+
 def chosen_by(
     rule: Rule, tried: Sequence[Attempt], classes: Classes
 ) -> tuple[Selection, list[Attempt]]:
@@ -28,12 +36,8 @@ def chosen_by(
 
     The `classes` are those of `tried`, one for one, and may go on beyond them.
     """
-    last = max((a.iteration for a in tried), default=0)
-    voting = [
-        (a, number)
-        for a, number in zip(tried, classes, strict=False)
-        if rule.pool == "all" or a.iteration == last
-    ]
+    pool = set(voters(rule, tried))
+    voting = [(a, number) for a, number in zip(tried, classes, strict=False) if a in pool]
     votes = [Vote(a.answer, a.score, a.iteration, a.index) for a, _ in voting]
     choice = chosen(votes, tuple(number for _, number in voting), how=rule.how)
     lead = choice.lead.number if choice.lead else None
@@ -53,7 +57,7 @@ def stood(
     tried = [a for a in history if a.iteration <= iteration]
     choice, behind = chosen_by(rule, tried, classes)
     if kind == "proof":
-        behind = [a for a in tried if rule.pool == "all" or a.iteration == iteration]
+        behind = voters(rule, tried)
     score = max((a.score for a in behind if a.score is not None), default=None)
     confidence = (score or 0.0) if kind == "proof" else choice.confidence
     return Standing(iteration, choice.answer, confidence, score, depth)

@@ -1,6 +1,6 @@
-"""The graph for LangGraph Studio and `langgraph dev`, with this place's settings as defaults.
+"""TMAS and its rivals for LangGraph Studio and `langgraph dev`, with this place's settings.
 
-The server brings its own checkpointer, so the graph is compiled without one. What tmas.toml and
+The server brings its own checkpointer, so they are compiled without one. What tmas.toml and
 the environment say is read once, when the server loads this file.
 """
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel import Pregel
 from pydantic import GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
@@ -15,6 +16,7 @@ from pydantic_core import CoreSchema
 from tmas_graph.channels import State
 from tmas_graph.configuration import load_settings, plain
 from tmas_graph.graph import build_graph
+from tmas_graph.methods import METHODS
 from tmas_graph.serde import restoring
 from tmas_graph.settings import ALL_ROLES, Settings
 from tmas_graph.state import Input, Output
@@ -67,9 +69,34 @@ class Served(CompiledStateGraph[State, Settings, Input, Output]):
 
     def copy(self, update: dict[str, Any] | None = None) -> Self:
         """Let that checkpointer restore the state's types; LangGraph's copy forgets them."""
-        changes = dict(update or {})
-        changes["checkpointer"] = restoring(changes.get("checkpointer", self.checkpointer))
-        return super().copy(changes)
+        return super().copy(_restoring(self, update))
+
+
+class ServedMethod(Pregel[Any, Settings, Input, Output]):
+    """Another method as a server takes it."""
+
+    def copy(self, update: dict[str, Any] | None = None) -> Self:
+        """As the graph's copy."""
+        return super().copy(_restoring(self, update))
+
+
+def _restoring(served: Pregel[Any, Any, Any, Any], update: dict[str, Any] | None) -> dict[str, Any]:
+    changes = dict(update or {})
+    changes["checkpointer"] = restoring(changes.get("checkpointer", served.checkpointer))
+    return changes
+
+
+def served(name: str) -> ServedMethod:
+    """The rival method of this name, as langgraph.json names it."""
+    workflow = METHODS[name].build(context_schema=SettingsHere)
+    return ServedMethod(**{k: v for k, v in vars(workflow).items() if k != "__orig_class__"})
 
 
 graph = Served(**vars(build_graph(context_schema=SettingsHere)))
+chain_of_thought = served("chain-of-thought")
+self_consistency = served("self-consistency")
+best_of_n = served("best-of-n")
+tree_of_thoughts = served("tree-of-thoughts")
+self_refine = served("self-refine")
+verify_refine = served("verify-refine")
+solve_verify_correct = served("solve-verify-correct")

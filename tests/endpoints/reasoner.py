@@ -15,6 +15,11 @@ from endpoints.protocol import Messages, Request, ScriptedReply, text_of
 TASK = "# Your task:"
 """The last line that begins so names the role's task; without one, the whole text is searched."""
 ROLES = (
+    ("audit the review", "audit"),
+    ("repair the proposed solution", "solution_refine"),
+    ("improve your solution", "solution_improve"),
+    ("write the next step", "solution_step"),
+    ("value the steps so far", "value"),
     ("check the proposed solution", "verification"),
     ("summarise the checks", "summary"),
     ("note what the next attempts can reuse", "experience"),
@@ -88,6 +93,8 @@ class Reasoner:
         thinking = f"THINK-{hashed[:12]} {prose(rng, self.lengths.thinking)}" if self.thinks else ""
         play = {
             "verification": self._verification,
+            "audit": self._verification,
+            "value": self._value,
             "summary": self._summary,
             "experience": self._experience,
             "guideline": self._guideline,
@@ -107,6 +114,10 @@ class Reasoner:
         chances = self.scores_of_right if right else self.scores_of_wrong
         score = rng.choices(("1", "0.5", "0"), chances)[0]
         return f"VER-{mark}. {prose(rng, self.lengths.verification)}\n\nScore: \\boxed{{{score}}}"
+
+    def _value(self, request: Request, mark: str, rng: random.Random) -> str:
+        word = rng.choice(("sure", "likely", "impossible"))
+        return f"VER-{mark}. {prose(rng, self.lengths.verification)}\n\n\\boxed{{{word}}}"
 
     def _summary(self, request: Request, mark: str, rng: random.Random) -> str:
         return f"SUM-{mark}: {prose(rng, self.lengths.summary, paragraphs=False)}"

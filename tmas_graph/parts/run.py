@@ -19,7 +19,7 @@ from tmas_graph.events import of_candidate, of_standing
 from tmas_graph.progress import attempt_of, evidence
 from tmas_graph.prompts import Prompts
 from tmas_graph.settings import Settings
-from tmas_graph.standings import Rule, chosen_by, stood
+from tmas_graph.standings import Rule, chosen_by, stood, voters
 from tmas_graph.state import Attempt, Mode, Problem, Result, Rollout, Spend, Standing, Stop
 from tmas_graph.usage import Usage
 
@@ -66,20 +66,22 @@ class Run:
         return Prompts.of(self.settings)
 
     async def round(
-        self, step: Step, *, count: int | None = None, mode: Mode = "initial", depth: int = 1
+        self, step: Step, *, count: int | None = None, mode: Mode | None = None, depth: int = 1
     ) -> tuple[Rollout, ...]:
         """Take `count` candidates (or N) through `step`; those that came through, in order.
 
         Args:
             step: makes a candidate of a blank one; they run side by side.
             count: how many.
-            mode: `initial` if they see the problem alone, else `exploit`.
+            mode: `initial` if they see the problem alone, else `exploit`; by default the first
+                round is the former, and all others the latter.
             depth: how many calls of the round wait for one another.
 
         Raises:
             AllCandidatesFailed: none came through; run again, it goes on from here.
             Halted: the budget is spent; it ends the method, which need not catch it.
         """
+        mode = mode or ("exploit" if self.iteration else "initial")
         blanks = [
             Rollout(self.iteration, i, mode) for i in range(count or self.settings.candidates)
         ]
@@ -151,9 +153,7 @@ class Run:
             tried = tuple(a for a in tried if a.iteration < self.iteration)
         choice, behind = chosen_by(self.rule, tried, self.classes)
         if self.problem.kind == "proof":
-            behind = [
-                a for a in tried if self.rule.pool == "all" or a.iteration == tried[-1].iteration
-            ]
+            behind = voters(self.rule, tried)
         places = {(a.iteration, a.index) for a in behind}
         texts = [r for r in self.rollouts if r.solution and (r.iteration, r.index) in places]
         best = max(texts, key=evidence, default=None)
