@@ -35,9 +35,10 @@ COMMANDS = (
 
 def generated() -> dict[Path, str]:
     """Every generated file, with what should stand in it."""
-    readme = ROOT / "README.md"
+    readme, compare = ROOT / "README.md", ROOT / "docs/how-to/compare.md"
     return {
         readme: with_block(readme.read_text(encoding="utf-8"), "graph", figure()),
+        compare: with_block(compare.read_text(encoding="utf-8"), "table", comparison()),
         ROOT / "docs/reference/commands.md": commands(),
         ROOT / "docs/reference/settings.md": settings(),
         ROOT / "docs/images/live.svg": live_view(),
@@ -98,6 +99,11 @@ def settings() -> str:
     return "\n".join(lines)
 
 
+def comparison() -> str:
+    """What `tmas compare` prints of the small made run, in a terminal of 100 letters."""
+    return f"```text\n{_output(['compare', 'tests/cases/runs/small'], columns=100)}\n```"
+
+
 def live_view() -> str:
     """The picture of the live view, from the recorded run."""
     run = json.loads(RUN.read_text(encoding="utf-8"))
@@ -121,13 +127,19 @@ def with_block(text: str, name: str, content: str) -> str:
 
 
 def _help(arguments: list[str]) -> str:
-    environment = {**os.environ, "COLUMNS": "88", "TERM": "dumb", "NO_COLOR": "1"}
+    return _output([*arguments, "--help"], columns=88)
+
+
+def _output(arguments: list[str], *, columns: int) -> str:
+    """What `tmas` prints, as a plain terminal shows it."""
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "dumb", "NO_COLOR": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "tmas_graph", *arguments, "--help"],
+        [sys.executable, "-m", "tmas_graph", *arguments],
         capture_output=True,
         text=True,
         check=True,
         env=environment,
+        cwd=ROOT,
     )
     return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
 

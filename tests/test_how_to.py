@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import shutil
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -12,6 +13,7 @@ from endpoints.reasoner import Reasoner
 from endpoints.scripted import server
 from made import made
 
+from tmas_graph.evaluation.run_rows import GradedAttempt, Row, Selected
 from tmas_graph.usage import Usage
 
 PAGES = Path(__file__).parents[1] / "docs" / "how-to"
@@ -64,3 +66,21 @@ def test_the_calls_page_names_every_field_of_a_call() -> None:
     assert table == list(call)
     parts = (call["place"], *call["sendings"], *call["replies"], Usage.__dataclass_fields__)
     assert [name for part in parts for name in part if f"`{name}`" not in text] == []
+
+
+def test_the_compare_page_reads_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(PAGES.parents[1] / "tests/cases/runs/small", tmp_path / "runs/a")
+    monkeypatch.chdir(tmp_path)
+    [block] = blocks_of("compare.md")
+    exec(compiled(block, "compare.md"), {})
+    assert capsys.readouterr().out.splitlines()[0] == "p1 self_consistency 0 correct 800"
+
+
+def test_the_compare_page_names_every_field_of_a_row() -> None:
+    text = (PAGES / "compare.md").read_text()
+    table = re.findall(r"^\| `(\w+)` \| ", text, re.MULTILINE)
+    assert table == list(Row.__dataclass_fields__)
+    parts = (*GradedAttempt.__dataclass_fields__, *Selected.__dataclass_fields__)
+    assert [n for n in parts if f"`{n.replace('answer_class', 'class')}`" not in text] == []

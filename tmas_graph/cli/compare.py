@@ -98,18 +98,43 @@ def _refuse_unwritable(file: Path | None) -> None:
 
 
 def _give(made: "Report", form: Format, out: Path | None) -> None:
-    from tmas_graph.models.call_rows import as_unicode
-
+    made = _harmless(made)
     if form == "text" and out is None:
         from rich.console import Console
 
         _draw(made, Console())
         return
-    text = as_unicode(_text(made) if form == "text" else _formatted(made, form))
+    text = _text(made) if form == "text" else _formatted(made, form)
     if out is None:
         typer.echo(text, nl=False)
     else:
         _write(out, lambda file: file.write_text(text, encoding="utf-8"))
+
+
+def _harmless(made: "Report") -> "Report":
+    """`made` without anything that steers a terminal: methods and problems are named by files."""
+    from dataclasses import replace
+
+    from tmas_graph.cli.plain import plain
+
+    def shown(text: str) -> str:
+        return plain(" ".join(text.splitlines()))
+
+    tables = [
+        replace(
+            each,
+            title=shown(each.title),
+            rows=tuple(tuple(map(shown, cells)) for cells in each.rows),
+        )
+        for each in made.tables
+    ]
+    records = [
+        {name: plain(value) if isinstance(value, str) else value for name, value in record.items()}
+        for record in made.records
+    ]
+    about = {name: plain(str(value)) for name, value in made.about.items()}
+    notes = tuple(map(shown, made.notes))
+    return replace(made, tables=tuple(tables), records=tuple(records), notes=notes, about=about)
 
 
 def _formatted(made: "Report", form: Format) -> str:
@@ -137,7 +162,7 @@ def _draw(made: "Report", console: "Console") -> None:
         console.print(table(_columns(each), console.width))
         console.print()
     for note in made.notes:
-        console.print(words(f"* {' '.join(note.split())}"))
+        console.print(words(f"* {note}"))
 
 
 def _columns(each: "Table") -> list["Column"]:

@@ -12,13 +12,15 @@ from tmas_graph.evaluation.entries import Against, Entry, of_standing, of_votes
 from tmas_graph.evaluation.paired import Difference, difference, holm
 from tmas_graph.evaluation.tracks import Track, listed
 from tmas_graph.evaluation.uniting import Evaluation
-from tmas_graph.evaluation.voting_at_tokens import NAME, Samples, Votes, is_voting, samples_of
+from tmas_graph.evaluation.voting_at_tokens import Samples, Votes, is_voting, samples_of
 from tmas_graph.settings import near
 
 PAPER = (1, 3, 9, 11, 17, 19)
 """The iterations that the paper's Table 1 shows; they count from 0, as ours."""
 _ALL = 8
 """So many iterations are all shown where nobody says which."""
+SAMPLING = ("temperature", "top_p", "max_tokens", "extra_body", "prompt_set")
+"""Settings that should be the same, if methods alone are to be compared."""
 _Values = Mapping[str, float]
 """By problem."""
 
@@ -67,6 +69,7 @@ def compare(
             *evaluation.notes,
             *notes,
             *_pairs(base, tracks),
+            *_sampled_otherwise(base, tracks),
             *_about(samples, by_tokens),
             *_too_dear(by_tokens),
         ),
@@ -126,18 +129,12 @@ def _budgets(
 def _at(tokens: float, tracks: Mapping[str, Track], samples: Samples | None) -> Iterable[Entry]:
     """Every method within `tokens`; votes stand in place of self-consistency's own run."""
     for name, track in tracks.items():
-        if samples is None or name != samples.source or not is_voting(name):
+        if samples is None or name != samples.label:
             yield of_standing("tokens", tokens, name, track.within(tokens))
-        else:
-            yield _votes(tokens, name, samples)
-    if samples is not None and not is_voting(samples.source):
-        yield _votes(tokens, f"{NAME} (samples of {samples.source})", samples)
-
-
-def _votes(tokens: float, name: str, samples: Samples) -> Entry:
-    paid = samples.paid_by(tokens)
-    k = samples.count if paid is None else min(paid, samples.count)
-    return of_votes(tokens, name, Votes(k, samples) if k else None, paid)
+    if samples is not None:
+        paid = samples.paid_by(tokens)
+        k = samples.count if paid is None else min(paid, samples.count)
+        yield of_votes(tokens, samples.label, Votes(k, samples) if k else None, paid)
 
 
 def _against(base: str, points: Sequence[Sequence[Entry]]) -> tuple[Entry, ...]:
@@ -182,7 +179,20 @@ def _pairs(base: str, tracks: Mapping[str, Track]) -> list[str]:
     return notes
 
 
-def _about(samples: Samples | None, points: Iterable[Iterable[Entry]]) -> list[str]:
+def _sampled_otherwise(base: str, tracks: Mapping[str, Track]) -> list[str]:
+    """How methods were asked otherwise than the base: then not only the method differs."""
+    notes, mine = [], tracks[base].run
+    for name, track in tracks.items():
+        theirs = track.run
+        pairs = [(key, mine.settings.get(key), theirs.settings.get(key)) for key in SAMPLING]
+        pairs.append(("model", mine.model, theirs.model))
+        changes = [f"{key} ({was} / {now})" for key, was, now in pairs if was != now]
+        if changes:
+            notes.append(f"{name} against {base}: sampled otherwise: {', '.join(changes)}")
+    return notes
+
+
+def _about(samples: Samples | None, points: Sequence[Sequence[Entry]]) -> list[str]:
     if samples is None:
         return ["self-consistency at the same tokens: no plain samples to take it from"]
     what = "" if is_voting(samples.source) else ", the plain ones with which it begins"
@@ -190,6 +200,8 @@ def _about(samples: Samples | None, points: Iterable[Iterable[Entry]]) -> list[s
         f"self-consistency at the same tokens: exact majorities of k of the {samples.count} "
         f"samples of {samples.source}{what}, {samples.each:.0f} tokens each"
     ]
+    if not points:
+        return ["at equal tokens: no endpoint has counted any, so there is nothing to compare"]
     if not samples.exact:
         notes.append(f"{samples.source} noted no tokens of sampling alone: its samples cost less")
     if any((entry.paid or 0) > samples.count for entries in points for entry in entries):

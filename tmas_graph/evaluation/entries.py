@@ -54,11 +54,6 @@ class Entry:
     """The last two: by problem, for differences."""
 
     @property
-    def votes(self) -> bool:
-        """Is it about votes of samples, and no standing of a method?"""
-        return self.paid is not None
-
-    @property
     def tokens(self) -> float | None:
         """Spent per problem, so far."""
         return self.each(None if self.spent is None else self.spent.tokens)

@@ -13,6 +13,8 @@ from math import comb, sqrt
 from statistics import NormalDist, fmean, stdev
 from typing import Literal
 
+from scipy.special import stdtrit
+
 from tmas_graph.evaluation import majority
 
 Status = Literal["correct", "incorrect", "unsure", "error", "unanswered", "truncated"]
@@ -65,7 +67,7 @@ class Figure:
     standard_error: float | None
     """sd of the per-problem values / √n; None for a single problem."""
     interval: Interval
-    """95 %: Wilson's where each problem is simply right or wrong, else ± 1.96 standard errors."""
+    """95 %: Wilson's where each problem is simply right or wrong, else Student's."""
     problems: int
     counts: Counts
 
@@ -137,7 +139,9 @@ def figure(by_problem: Mapping[str, float], counts: Counts) -> Figure:
     error = stdev(values) / sqrt(n) if n > 1 else None
     if all(value in (0.0, 1.0) for value in values):
         return Figure(mean, error, wilson(round(sum(values)), n), n, counts)
-    spread = _z(0.95) * (error if error is not None else 1.0)
+    if error is None:
+        return Figure(mean, error, Interval(0.0, 1.0), n, counts)
+    spread = float(stdtrit(n - 1, 0.975)) * error  # with few problems 1.96 errors are too few
     interval = Interval(max(0.0, mean - spread), min(1.0, mean + spread))
     return Figure(mean, error, interval, n, counts)
 

@@ -8,10 +8,11 @@ from importlib.resources import files
 from typing import Any
 
 from tmas_graph.evaluation import metrics
+from tmas_graph.evaluation.cells import NONE
 from tmas_graph.evaluation.comparing import PAPER
 from tmas_graph.evaluation.majority import pool_of, share
 from tmas_graph.evaluation.metrics import Figure
-from tmas_graph.evaluation.tables import NONE, Plain, Report, Table, parts
+from tmas_graph.evaluation.tables import Plain, Report, Table, parts
 from tmas_graph.evaluation.tracks import Standing, Track
 from tmas_graph.evaluation.uniting import Evaluation, MethodRun
 from tmas_graph.evaluation.voting_at_tokens import is_voting, plain_name

@@ -79,9 +79,9 @@ def lines_of(comparison: Comparison) -> list[Line]:
     samples = comparison.samples
     if samples is not None:
         votes = tuple((k * samples.each, Votes(k, samples).selected) for k in _doubled(samples))
-        name = next(e.method for e in comparison.by_tokens if e.votes) if votes else ""
-        line = lines.get(name, Line(name, (), ()))
-        lines[name] = Line(name, line.iterations, votes)
+        own = lines.get(samples.label)
+        by_iteration = own.iterations if own is not None else ()
+        lines[samples.label] = Line(samples.label, by_iteration, votes)
     return list(lines.values())
 
 

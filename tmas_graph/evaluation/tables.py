@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tmas_graph.evaluation.cells import NONE, against, chance, figure, short, whole
 from tmas_graph.evaluation.comparing import Comparison
 from tmas_graph.evaluation.entries import Against, Entry
 from tmas_graph.evaluation.metrics import Figure
 
 Plain = str | int | float | None
-NONE = "–"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Report:
     records: tuple[dict[str, Plain], ...]
     """The same, for programs: all have the same keys."""
     notes: tuple[str, ...]
-    about: dict[str, Any]
+    about: dict[str, str]
     """What else programs should know."""
 
 
@@ -52,35 +52,6 @@ class Column:
     rank: int = 0
     kind: type | None = None
     """Figure or Against, where one cell stands for several numbers."""
-
-
-def figure(value: Figure) -> str:
-    """Percent ± standard error (interval)."""
-    spread = NONE if value.standard_error is None else f"{100 * value.standard_error:.1f}"
-    low, high = (round(100 * end) for end in (value.interval.low, value.interval.high))
-    return f"{100 * value.value:.1f} ± {spread} ({low}–{high})"
-
-
-def against(value: Against) -> str:
-    """Difference in points (interval)."""
-    found = value.difference
-    low, high = (f"{100 * end:+.1f}" for end in (found.interval.low, found.interval.high))
-    return f"{100 * found.value:+.1f} ({low} to {high})"
-
-
-def chance(value: float) -> str:
-    """A p, of which no more than three digits matter."""
-    return "<0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def whole(value: float) -> str:
-    """A number whose fraction doesn't matter, in groups of three digits."""
-    return f"{value:,.0f}".replace(",", "\N{NARROW NO-BREAK SPACE}")
-
-
-def short(value: float) -> str:
-    """A number of any size, in about three digits."""
-    return whole(value) if value >= 100 else f"{value:.3g}"
 
 
 def _usage(name: str, *, total: bool = False) -> Callable[[Entry], float | None]:
@@ -130,13 +101,13 @@ PLACE = (
     Column("axis", "", lambda e: e.axis),
     Column("at", "at", lambda e: e.at, whole),
     Column("method", "method", lambda e: e.method),
-    Column("iteration", "iteration", lambda e: e.iteration),
+    Column("iteration", "iteration", lambda e: e.iteration, rank=2),
 )
 ACCURACY = (
     Column("problems", "problems", _placed("problems"), rank=2),
-    Column("candidates", "k", lambda e: e.candidates, rank=1),
-    Column("pass_at_1", "Pass@1 %", lambda e: e.pass_at_1, figure, kind=Figure),
-    Column("selected", "selected %", lambda e: e.selected, figure, kind=Figure),
+    Column("candidates", "k", lambda e: e.candidates, rank=2),
+    Column("pass_at_1", "Pass@1 %", lambda e: e.pass_at_1, figure, 1, Figure),
+    Column("selected", "selected %", lambda e: e.selected, figure, 0, Figure),
     Column("majority", "majority@k %", lambda e: e.majority, figure, 3, Figure),
     Column("oracle", "oracle pass@k %", lambda e: e.oracle, figure, 5, Figure),
     *(
@@ -182,9 +153,9 @@ def report(comparison: Comparison) -> Report:
 
 def _tables(comparison: Comparison, axis: str) -> list[Table]:
     entries = getattr(comparison, f"by_{axis}")
-    title = f"At equal {axis}"
-    if axis == "tokens":
-        title += " per problem"
+    if not entries:
+        return []
+    title = "At equal tokens per problem" if axis == "tokens" else "At equal iterations"
     paired = [entry for entry in entries if entry.method != comparison.base]
     return [
         _table(f"{title}: accuracy", ACCURACY, entries),
@@ -194,16 +165,12 @@ def _tables(comparison: Comparison, axis: str) -> list[Table]:
 
 
 def _table(title: str, columns: Sequence[Column], entries: Sequence[Entry]) -> Table:
-    tokens = any(entry.axis == "tokens" for entry in entries)
     at, method, iteration = PLACE[1:]
-    shown = (at, method, iteration, *columns) if tokens else (iteration, method, *columns)
-    headings = tuple("tokens" if column is at else column.heading for column in shown)
+    tokens = entries[0].axis == "tokens"
+    shown = (at, method, iteration, *columns) if tokens else (at, method, *columns)
+    names = ("tokens" if tokens else "iteration", *(column.heading for column in shown[1:]))
     rows = tuple(tuple(cell(column, entry) for column in shown) for entry in entries)
-    if not tokens:  # after a method's end its last iteration stands on: say which one is meant
-        rows = tuple((whole(entry.at), *row[1:]) for entry, row in zip(entries, rows, strict=True))
-    return Table(
-        title, headings, rows, frozenset({shown.index(method)}), tuple(c.rank for c in shown)
-    )
+    return Table(title, names, rows, frozenset({1}), tuple(column.rank for column in shown))
 
 
 def cell(column: Column, entry: Entry) -> str:
@@ -245,10 +212,11 @@ def _ends(name: str, value: Against | None) -> dict[str, Plain]:
 
 def _legend(comparison: Comparison) -> list[str]:
     return [
-        "accuracy: % ± standard error over problems (95 % interval; Wilson's where each problem is "
-        "right or wrong); iterations count from 0",
+        "accuracy: % ± standard error over problems (95 % interval: Wilson's where each problem is "
+        "right or wrong, else Student's); iterations count from 0",
         "Pass@1: all candidates of the iteration; selected, majority and oracle: of all so far, k "
         "a problem; the oracle says that a right one is there, not that it can be told",
+        "unanswered, truncated, unsure and error: candidates of the iteration that count as wrong",
         f"differences to {comparison.base}: paired by problem, 95 % by bootstrap; p by sign-flip, "
         "then corrected by Holm for all of its column",
     ]

@@ -37,6 +37,12 @@ class Samples:
     """False: other roles' tokens are in `spent`, as none were noted for the role that samples."""
 
     @property
+    def label(self) -> str:
+        """What their votes are called among the methods."""
+        own = is_voting(self.source)
+        return self.source if own else f"{NAME} (samples of {self.source})"
+
+    @property
     def count(self) -> int:
         """How many a problem has; the most, where problems differ."""
         return max(map(len, self.tries.values()))
