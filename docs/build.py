@@ -23,6 +23,9 @@ RUN = ROOT / "docs/images/run.json"
 COMMANDS = (
     "solve",
     "resume",
+    "run",
+    "estimate",
+    "merge",
     "threads",
     "show",
     "settings",
