@@ -198,16 +198,6 @@ def _names(model: type[BaseModel], prefix: str = "") -> list[str]:
     return names
 
 
-def changed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
-    """`settings` with `changes`, whose names may be dotted.
-
-    Raises:
-        SettingsError: one doesn't exist or is out of range.
-    """
-    values = {**flat(settings.model_dump(mode="json")), **flat(changes)}
-    return Settings.checked(nested(values), dict.fromkeys(flat(changes), "command line"))
-
-
 def with_keys(settings: Settings, keys: Settings) -> Settings:
     """`settings` with the keys that are in force here, each for its own server alone."""
     ours = keys.base_url in (None, settings.base_url)

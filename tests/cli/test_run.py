@@ -43,6 +43,10 @@ def test_a_run_ends_with_a_table_and_goes_on_with_more(tmas, scripted: ScriptedS
     assert said["usage"]["calls"] == len(scripted.requests)
     assert tmas("threads", "--home", "a").out.count("done") == 6
 
+    done = tmas("compare", "a")
+    assert done.code == 0
+    assert "chain-of-thought" in done.out
+
 
 def test_a_failed_problem_is_told_and_the_status_is_1(tmas, scripted: ScriptedServer, file):
     scripted.change(fail=lambda request: 400 if "What is 2 " in request.text else None)

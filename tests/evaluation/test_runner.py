@@ -11,6 +11,7 @@ from endpoints.reasoner import Reasoner, role_of
 from endpoints.scripted import ScriptedServer, server
 from runs_on_script import METHODS, begun, gone_on, problems_file, rows, settings
 
+from tmas_graph.call_sums import seconds_of_all
 from tmas_graph.errors import (
     AllCandidatesFailed,
     CallError,
@@ -206,6 +207,19 @@ async def test_the_budget_of_the_run_ends_it_and_counts_all_sittings(at, file, f
     await begun(tmp_path / "whole", file, given, ["tmas"])
     assert rows(folder) == rows(tmp_path / "whole")
     assert standing.purse.spent.calls * 2 == len(at.requests)
+
+
+async def test_the_time_of_a_run_counts_the_calls_of_earlier_sittings(at, file, folder):
+    given = settings(at)
+    standing = await begun(folder, file, given, ["tmas"], limits={"max_seconds": 1e-6})
+    assert (standing.done, len(at.requests)) == (0, 0)
+    standing = await gone_on(folder, given, limits=RunLimits(max_seconds=1e6))
+    assert standing.done == 4
+    async with open_threads(folder) as store:
+        before = await seconds_of_all(store.saver)
+    assert 0 < before < standing.seconds + 1
+    standing = await gone_on(folder, given)
+    assert standing.purse.seconds >= before
 
 
 async def test_a_problem_ends_at_its_own_budget(at, file, folder):

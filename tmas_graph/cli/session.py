@@ -17,7 +17,7 @@ from tmas_graph.cli.plain import complain, words
 from tmas_graph.cli.report import report
 from tmas_graph.cli.telemetry import exporting
 from tmas_graph.cli.view import View
-from tmas_graph.configuration import changed, with_keys
+from tmas_graph.configuration import adjusted, with_keys
 from tmas_graph.errors import TmasError
 from tmas_graph.evaluation.grading import Graded, graded, judge_of
 from tmas_graph.models import local, pool
@@ -68,7 +68,7 @@ def go_on(
     async def prepare(store: ThreadStore) -> Record:
         record = await store.get(name)
         refuse_other_version(record)
-        settings = with_keys(changed(record.settings, changes), keys)
+        settings = with_keys(adjusted(record.settings, changes, "command line"), keys)
         await asyncio.to_thread(start_local_models, settings)
         models = await pool.check(settings)
         if not accept_changes:

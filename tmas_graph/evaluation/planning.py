@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tmas_graph.configuration import changed, flat, with_keys
+from tmas_graph.configuration import adjusted, flat, with_keys
 from tmas_graph.errors import ThreadChanged
 from tmas_graph.evaluation.datasets import Dataset
 from tmas_graph.evaluation.entrants import Entrant, entrants
@@ -82,7 +82,7 @@ def extended(plan: Plan, found: Dataset, more: More, keys: Settings) -> Plan:
         wanted |= set(chosen(found, limit=more.limit, ids=more.ids))
     problems = tuple(problem.id for problem in found.problems if problem.id in wanted)
     labels = dict.fromkeys([*(e.label for e in plan.entrants), *more.labels])
-    settings = with_keys(changed(plan.settings, more.changes), keys)
+    settings = with_keys(adjusted(plan.settings, more.changes, "command line"), keys)
     given = {k: v for k, v in _limits(more.limits).items() if v is not None}
     return replace(
         plan,

@@ -160,7 +160,10 @@ class Runner:
         if self._broken_off(result, settings):
             return []
         gold = self.found.golds.get(job.problem)
-        judge = await pool.connect(settings.endpoint("judge")) if settings.judge else None
+        judge = None
+        if settings.judge:
+            judge = await pool.connect(settings.endpoint("judge"))
+            await calls.spent()  # or it would not look for calls of earlier sittings
         grader = Grader(record.problem, gold, Prompts.of(settings), judge, budget)
         return await rows_of(job.method, result, grader, calls)
 
