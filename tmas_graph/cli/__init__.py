@@ -8,12 +8,15 @@ import typer
 
 from tmas_graph.cli import (
     compare,
+    estimate,
     grade,
     memory,
+    merge,
     methods,
     models,
     problems,
     resume,
+    run,
     settings,
     show,
     solve,
@@ -33,6 +36,9 @@ app = typer.Typer(
 )
 app.command()(solve.solve)
 app.command()(resume.resume)
+app.command()(run.run)
+app.command()(estimate.estimate)
+app.command()(merge.merge)
 app.command()(methods.methods)
 app.command()(grade.grade)
 app.command()(compare.compare)
