@@ -14,13 +14,17 @@ from rich.console import Console
 
 from tmas_graph import Problem, Settings, build_graph
 from tmas_graph.cli.live import LiveView
+from tmas_graph.method_settings import Methods
 from tmas_graph.records import Record
 from tmas_graph.settings import PRESETS, Roles
 
 ROOT = Path(__file__).parent.parent
 RUN = ROOT / "docs/images/run.json"
 """Events of a real run of the demonstration, with seed 1: the picture of the live view."""
-COMMANDS = ("solve", "resume", "threads", "show", "settings", "models", "grade", "problems")
+COMMANDS = (
+    *("solve", "resume", "threads", "show", "settings", "models", "methods"),
+    *("grade", "problems"),
+)
 
 
 def generated() -> dict[Path, str]:
@@ -71,7 +75,7 @@ def settings() -> str:
         f"|---|---|{'---|' * len(PRESETS)}---|",
     ]
     for name, field in Settings.model_fields.items():
-        if name == "roles":
+        if name in ("roles", "methods"):
             continue
         default = field.get_default(call_default_factory=True)
         presets = [_value(p[name]) if name in p else "" for p in PRESETS.values()]
@@ -84,7 +88,17 @@ def settings() -> str:
         f"as `roles.ROLE.NAME`; the roles are {roles}. Roles at one server have one limit:",
         "`concurrency`, `requests_per_minute` and `tokens_per_minute` are set once for them.",
         "",
+        "## Of single methods",
+        "",
+        "| setting | default | what it is |",
+        "|---|---|---|",
     ]
+    for method, kind in Methods.model_fields.items():
+        for name, field in type(kind.default).model_fields.items():
+            about = (field.description or "").replace("|", "\\|")
+            default = _value(field.default)
+            lines.append(f"| `methods.{method}.{name}` | {default} | {about} |")
+    lines.append("")
     return "\n".join(lines)
 
 

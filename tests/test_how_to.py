@@ -12,6 +12,7 @@ from endpoints.reasoner import Reasoner
 from endpoints.scripted import server
 from made import made
 
+from tmas_graph.methods import METHODS
 from tmas_graph.usage import Usage
 
 PAGES = Path(__file__).parents[1] / "docs" / "how-to"
@@ -47,6 +48,26 @@ async def test_the_python_page_runs(
             if inspect.iscoroutine(result):
                 await result
     assert "The answer is 42." in capsys.readouterr().out
+
+
+def test_a_method_is_added_in_ten_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    added, used = blocks_of("methods.md")
+    assert len([line for line in added.splitlines() if line.strip()]) == 10
+    monkeypatch.setattr("tmas_graph.methods.METHODS", dict(METHODS))
+    names: dict[str, Any] = {}
+    with server(script=Reasoner(chance=1.0).short()) as endpoint:
+        monkeypatch.setenv("TMAS_BASE_URL", endpoint.base_url)
+        for block in (added, used):
+            exec(compile(block, "methods.md", "exec"), names)
+        assert {r.body["temperature"] for r in endpoint.requests} == {1.0}
+    assert capsys.readouterr().out == "42 of 2 candidates, 4 calls\n"
+
+
+def test_the_methods_page_names_them_all() -> None:
+    text = (PAGES / "methods.md").read_text()
+    assert re.findall(r"^\| `([\w-]+)` \| ", text, re.MULTILINE) == list(METHODS)
 
 
 def test_the_studio_page_is_valid_python() -> None:

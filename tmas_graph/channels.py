@@ -1,5 +1,6 @@
 """The channels of the graph: what it keeps from node to node, and in every checkpoint."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from typing_extensions import TypedDict
@@ -8,8 +9,20 @@ from tmas_graph import progress, spending
 from tmas_graph.answers.select import Classes
 from tmas_graph.memory import ledger
 from tmas_graph.progress import Row
-from tmas_graph.state import Input, Mode, Result, Rollout, Stop, Strategy, latest
+from tmas_graph.state import Input, Mode, Result, Rollout, Stop, Strategy
 from tmas_graph.usage import Usage
+
+
+def latest(old: Sequence[Rollout], new: Sequence[Rollout] | int) -> tuple[Rollout, ...]:
+    """Reducer: the rollouts by iteration and index, in whatever order they finished.
+
+    A number in place of rollouts closes the iteration of that number: what is older goes. Until
+    then it stays, because candidates that failed or were halted must see it when they go on.
+    """
+    if isinstance(new, int):
+        return tuple(r for r in old if r.iteration >= new)
+    rollouts = {(r.iteration, r.index): r for r in (*old, *new)}
+    return tuple(rollouts[key] for key in sorted(rollouts))
 
 
 class State(Input, total=False):

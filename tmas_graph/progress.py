@@ -11,19 +11,11 @@ from typing_extensions import TypedDict
 from tmas_graph import spending
 from tmas_graph.answers.select import Classes, Selection, Vote, chosen
 from tmas_graph.answers.voting import group
+from tmas_graph.events import of_standing
 from tmas_graph.models.budget import Budget
 from tmas_graph.settings import Settings
 from tmas_graph.standings import stood
-from tmas_graph.state import (
-    Attempt,
-    Mode,
-    Outcome,
-    Result,
-    Rollout,
-    Standing,
-    Stop,
-    digest,
-)
+from tmas_graph.state import Attempt, Mode, Outcome, Result, Rollout, Standing, Stop, digest
 from tmas_graph.usage import Usage
 
 State = Mapping[str, Any]
@@ -173,19 +165,10 @@ def result(state: State) -> Result:
 
 def standing(state: State, stop: Stop | None) -> dict[str, Any]:
     """The event that ends an iteration: who leads, and what was spent."""
-    choice, leader = _choice(state), state["leader"]
+    choice, leader, t = _choice(state), state["leader"], state["iteration"] - 1
+    score = leader.score if leader else None
     spent = spending.total(spending.account({"spend": state["spend"]}))
-    return {
-        "event": "standing",
-        "iteration": state["iteration"] - 1,
-        "answer": choice.answer,
-        "share": choice.confidence,
-        "score": leader.score if leader else None,
-        "calls": spent.calls,
-        "tokens": spent.tokens,
-        "cost": spent.cost,
-        "stop": stop,
-    }
+    return of_standing(Standing(t, choice.answer, choice.confidence, score, DEPTH), spent, stop)
 
 
 def by_bank(old: dict[str, Usage], new: dict[str, Usage]) -> dict[str, Usage]:

@@ -1,7 +1,9 @@
 """What a thread was made with, and what has changed since."""
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import ThreadChanged
@@ -62,6 +64,46 @@ class Record:
     updated: str
     method: str = "tmas"
     """Its name, with what stands in brackets after it; `settings` have that in them."""
+
+
+Row = tuple[str | int, ...]
+"""The columns of a record in the database, in order."""
+
+
+def row_of(record: Record) -> Row:
+    """The row that holds `record`; its keys are left out."""
+    return (
+        record.id,
+        record.created,
+        record.updated,
+        record.version,
+        json.dumps(asdict(record.problem)),
+        json.dumps(record.settings.model_dump(mode="json")),
+        json.dumps(dict(record.prompts)),
+        json.dumps(dict(record.models)),
+        record.status,
+        record.cause,
+        record.method,
+    )
+
+
+def record_of(row: Any) -> Record:
+    """The record that a row holds."""
+    name, created, updated, version, problem, settings, prompts, models, *rest = row
+    status, cause, method = rest
+    return Record(
+        name,
+        Problem(**json.loads(problem)),
+        Settings.checked(json.loads(settings)),
+        json.loads(prompts),
+        json.loads(models),
+        version,
+        status,
+        cause,
+        created,
+        updated,
+        method,
+    )
 
 
 def differences(record: Record, settings: Settings, models: Mapping[str, str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The data that flows: problems, rollouts, strategies, results, and how parallel parts merge.
+"""The data that flows: problems, rollouts, strategies, results.
 
 Everything here is frozen: a node that changed its input would be seen by the next node, but not
 by the checkpoint, and a replay would differ.
@@ -174,7 +174,7 @@ class Result:
     """How things stood after each finished iteration."""
 
     def __post_init__(self) -> None:
-        """Undo what msgpack does: tuples come back from a checkpoint as lists."""
+        """Undo what msgpack does, as above."""
         for name in ("spend", "attempts", "standings"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
@@ -244,18 +244,6 @@ def mean_score(verifications: Sequence[Verification], *, at_least: float = 0.5) 
     if not scores or len(scores) < at_least * len(verifications):
         return None
     return sum(scores) / len(scores)
-
-
-def latest(old: Sequence[Rollout], new: Sequence[Rollout] | int) -> tuple[Rollout, ...]:
-    """Reducer: the rollouts by iteration and index, in whatever order they finished.
-
-    A number in place of rollouts closes the iteration of that number: what is older goes. Until
-    then it stays, because candidates that failed or were halted must see it when they go on.
-    """
-    if isinstance(new, int):
-        return tuple(r for r in old if r.iteration >= new)
-    rollouts = {(r.iteration, r.index): r for r in (*old, *new)}
-    return tuple(rollouts[key] for key in sorted(rollouts))
 
 
 def digest(*parts: str) -> str:

@@ -6,12 +6,11 @@ time; the operating system frees it when that process ends, however it ends.
 """
 
 import asyncio
-import json
 import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -29,7 +28,7 @@ from tmas_graph.models.budget import Budget
 from tmas_graph.models.call_rows import as_unicode
 from tmas_graph.models.checkpointed import BUDGET, LOG
 from tmas_graph.progress import stop_reason
-from tmas_graph.records import Record, made_with
+from tmas_graph.records import Record, made_with, record_of, row_of
 from tmas_graph.running import OnEvent, follow
 from tmas_graph.serde import STORED
 from tmas_graph.settings import Settings, near
@@ -90,7 +89,7 @@ class ThreadStore:
         name = as_unicode(name)  # a shell hands over bytes that SQLite doesn't take
         rows = await self._rows("SELECT * FROM tmas_threads WHERE id = ?", name)
         if rows:
-            return _record(rows[0])
+            return record_of(rows[0])
         known = [record.id for record in await self.all()]
         raise ThreadError(
             f"threads: there is no {name!r} in {self.folder}{near(name, known)}. "
@@ -100,7 +99,7 @@ class ThreadStore:
     async def all(self) -> list[Record]:
         """All threads, the newest first."""
         rows = await self._rows("SELECT * FROM tmas_threads ORDER BY created DESC, id DESC")
-        return [_record(row) for row in rows]
+        return [record_of(row) for row in rows]
 
     def is_running(self, name: str) -> bool:
         """Whether some process works on thread `name` now."""
@@ -196,26 +195,12 @@ class ThreadStore:
         # A run that was broken off goes on; what of it was finished is in its last checkpoint.
         given: Any = None if found.tasks else {"problem": record.problem}
         result = await follow(workflow, given, config, record.settings, on_event)
-        if found.tasks and result.stop == "budget" and not budget.exhausted():
-            return await self._again(record, budget, place, on_event)
         if found.created_at and budget.spent.calls == calls and on_event is not None:
             on_event({"event": "already", "stop": result.stop})
         return result
 
     async def _save(self, record: Record) -> None:
-        row = (
-            record.id,
-            record.created,
-            _now(),
-            record.version,
-            json.dumps(asdict(record.problem)),
-            json.dumps(record.settings.model_dump(mode="json")),
-            json.dumps(dict(record.prompts)),
-            json.dumps(dict(record.models)),
-            record.status,
-            record.cause,
-            record.method,
-        )
+        row = row_of(replace(record, updated=_now()))
         marks = ", ".join("?" * len(row))
         async with self.saver.lock:
             await self._db.execute(f"INSERT OR REPLACE INTO tmas_threads VALUES ({marks})", row)
@@ -286,24 +271,6 @@ def _now() -> str:
 def _cause(error: BaseException) -> str:
     interrupted = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
     return "interrupted" if interrupted else str(error) or type(error).__name__
-
-
-def _record(row: Any) -> Record:
-    name, created, updated, version, problem, settings, prompts, models, *rest = row
-    status, cause, method = rest
-    return Record(
-        name,
-        Problem(**json.loads(problem)),
-        Settings.checked(json.loads(settings)),
-        json.loads(prompts),
-        json.loads(models),
-        version,
-        status,
-        cause,
-        created,
-        updated,
-        method,
-    )
 
 
 def _unusable(folder: Path, error: Exception) -> StorageError:

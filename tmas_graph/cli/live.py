@@ -46,7 +46,7 @@ class PlainView(View):
     def _line(self, event: Any) -> str:
         kind, t = event["event"], event.get("iteration", 0)
         if kind == "begin" and self.record:
-            return f"thread {self.record.id} · {headline(self.record.settings)}"
+            return f"thread {self.record.id} · {headline(self.record)}"
         if kind == "iteration":
             counts = {m: event["modes"].count(m) for m in _MODES if m in event["modes"]}
             return f"iteration {t}: " + ", ".join(f"{n} {m}" for m, n in counts.items())
@@ -98,7 +98,7 @@ class LiveView(View):
             return Text("starting…", style="dim")
         question = " ".join(self.record.problem.question.split())
         head = words(question[:400], "bold")
-        sub = words(headline(self.record.settings), "dim")
+        sub = words(headline(self.record), "dim")
         foot = Text(f"{self.spent()} · {self._seconds():.0f} s{self.load()}", style="dim")
         gap, key = Text(), _legend()
         tables: list[RenderableType] = [gap, self._iterations(), gap, self._candidates(), gap]

@@ -17,14 +17,15 @@ STOPS = {
 }
 
 
-def headline(settings: Settings) -> str:
-    """The run's shape in a line."""
+def headline(record: Record) -> str:
+    """The run's shape in a line, with its method where that isn't TMAS."""
+    settings, rival = record.settings, not record.method.startswith("tmas")
     where = settings.base_url or f"local model {settings.local_model}"
     model = f" · {settings.model}" if settings.model else ""
-    return (
-        f"N {settings.candidates} · M {settings.verifications} · T {settings.iterations} · "
-        f"ε {settings.epsilon:g} · {where}{model}"
-    )
+    method = "" if record.method == "tmas" else f"{record.method} · "
+    shape = f"N {settings.candidates} · M {settings.verifications} · T {settings.iterations}"
+    epsilon = "" if rival else f" · ε {settings.epsilon:g}"
+    return f"{method}{shape}{epsilon} · {where}{model}"
 
 
 def report(console: Console, record: Record, result: Result, *, already: bool = False) -> None:
@@ -64,6 +65,8 @@ def _verdict(record: Record, result: Result) -> str:
 def _more(record: Record, result: Result, already: bool) -> str:
     """How to go on, and why nothing was done where nothing was."""
     begin = "it was done already; nothing was asked again. " if already else ""
+    if already and result.stop != "budget" and not record.method.startswith("tmas"):
+        return begin.strip()  # what would make it longer, each rival has its own setting for
     if already and result.stop == "budget":
         begin = "nothing was asked: that is spent already. "
     return f"{begin}To go on with more: tmas resume {record.id} {_option(record.settings, result)}"

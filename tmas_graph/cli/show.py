@@ -73,14 +73,18 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         status = status_of(record, store)
     bank = bank_of(record.settings)
     ledger = ledger_of(values.get("experience", ()))
-    items = await bank.read([entry.id for entry in ledger])
+    items = await bank.read([entry.id for entry in ledger]) if ledger else []
     experience = noted(ledger, {item.id: item for item in items})
     begun = map(attempt_of, current(values)) if values else ()
-    tried = (*attempts(values), *begun)
+    tried, spends = (*attempts(values), *begun), account(values)
+    result = values.get("result")
+    if result and "history" not in values:  # of another method only the result is kept
+        tried, spends = result.attempts, result.spend
     return {
         "thread": record.id,
         "status": status,
         "cause": record.cause,
+        "method": record.method,
         "problem": asdict(record.problem),
         "settings": record.settings.model_dump(mode="json"),
         "models": dict(record.models),
@@ -88,8 +92,8 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         "rollouts": [asdict(r) for r in values.get("rollouts", ())],
         "experience": _history(experience, tried),
         "strategies": [asdict(s) for s in values.get("strategies", ())],
-        "spend": [asdict(s) for s in account(values)] if record.version == GRAPH_VERSION else [],
-        "result": asdict(values["result"]) if values.get("result") else None,
+        "spend": [asdict(s) for s in spends] if record.version == GRAPH_VERSION else [],
+        "result": asdict(result) if result else None,
     }
 
 
@@ -125,7 +129,6 @@ def _print(story: dict[str, Any]) -> None:
     from rich.text import Text
 
     from tmas_graph.cli.plain import line, words
-    from tmas_graph.cli.report import STOPS, counted, spend
 
     console = Console()
     title = f"{story['thread']} · {story['status']}"
@@ -133,24 +136,39 @@ def _print(story: dict[str, Any]) -> None:
     if story["cause"]:
         console.print(words(f"stopped: {story['cause']}", "red"))
     models = sorted(set(map(line, story["models"].values())))
-    console.print(Text(f"models: {', '.join(models)}", style="dim"))
+    method = f"method: {story['method']} · models: {', '.join(models)}"
+    console.print(Text(method, style="dim"))
     console.print(_attempts(story["attempts"]))
     if story["spend"]:
         console.print(_spend(story["spend"]))
+    if story["method"].startswith("tmas"):
+        _print_banks(console, story)
+    if result := story["result"]:
+        _print_result(console, result)
+
+
+def _print_banks(console: Any, story: dict[str, Any]) -> None:
     items = [(f"{i['name']} {i['kind']}", _said(i), _standing(i)) for i in story["experience"]]
     _print_bank(console, "Experience bank", items)
     strategies = [(s["name"], s["essence"], "") for s in story["strategies"]]
     _print_bank(console, "Guideline bank", strategies)
-    if result := story["result"]:
-        if result["solution"]:
-            console.print(Panel(words(result["solution"]), title="solution", title_align="left"))
-        if result["answer"] is not None:
-            said = f"answer: {result['answer']}   (confidence {result['confidence']:.0%})"
-            console.print(words(said, "bold"))
-        usage = Usage(**result["usage"])
-        done = counted(result["iterations"], "iteration")
-        spent = spend(usage.calls, usage.tokens, usage.cost)
-        console.print(f"{done} · {spent} · {STOPS[result['stop']]}")
+
+
+def _print_result(console: Any, result: dict[str, Any]) -> None:
+    from rich.panel import Panel
+
+    from tmas_graph.cli.plain import words
+    from tmas_graph.cli.report import STOPS, counted, spend
+
+    if result["solution"]:
+        console.print(Panel(words(result["solution"]), title="solution", title_align="left"))
+    if result["answer"] is not None:
+        said = f"answer: {result['answer']}   (confidence {result['confidence']:.0%})"
+        console.print(words(said, "bold"))
+    usage = Usage(**result["usage"])
+    done = counted(result["iterations"], "iteration")
+    spent = spend(usage.calls, usage.tokens, usage.cost)
+    console.print(f"{done} · {spent} · {STOPS[result['stop']]}")
 
 
 def _attempts(attempts: list[dict[str, Any]]) -> Any:

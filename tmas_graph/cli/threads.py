@@ -36,7 +36,8 @@ async def _rows(folder: Any, most: int) -> list[dict[str, Any]]:
                 {
                     "thread": record.id,
                     "status": status_of(record, store),
-                    "iterations": values.get("iteration", 0),
+                    "method": record.method,
+                    "iterations": values.get("iteration", result.iterations if result else 0),
                     "answer": result.answer if result else None,
                     "question": record.problem.question,
                     "cause": record.cause,
