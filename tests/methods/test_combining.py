@@ -29,6 +29,18 @@ def first_seeds(method: str) -> list[int]:
 
 
 @pytest.mark.parametrize("method", METHODS)
+async def test_the_first_candidates_are_those_of_tmas(method):
+    async with endpoint() as at:
+        await solved("tmas", at, iterations=1, candidates=8)
+        ours = {r.digest for r in at.asked("solution")}
+        at.requests.clear()
+        result = await solved(method, at)
+        first = {r.digest for r in at.asked("solution_initial")}
+    assert first <= ours
+    assert len(first) == len([a for a in result.attempts if a.iteration == 0])
+
+
+@pytest.mark.parametrize("method", METHODS)
 async def test_a_failed_candidate_is_counted_and_the_others_go_on(method):
     lost = first_seeds(method)[1]
     async with endpoint(fail=lambda r: 503 if r.seed == lost else None) as at:
