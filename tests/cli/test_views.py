@@ -16,6 +16,7 @@ def test_threads_are_listed_with_their_answers(tmas: Tmas, scripted: ScriptedSer
     assert row == {
         "thread": told["thread"],
         "status": "done",
+        "method": "tmas",
         "iterations": 1,
         "answer": told["answer"],
         "question": "What is\n6·7 [x]?",

@@ -1,6 +1,7 @@
 """A method's run that was broken off, or that may do more, goes on and repeats no finished call."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -117,6 +118,26 @@ async def test_stopped_by_its_budget_it_goes_on_with_more(method, tmp_path):
     assert len(digests) == len(set(digests))
     assert same(result, whole)
     assert result.usage == whole.usage
+
+
+@pytest.mark.parametrize("method", ["best-of-n", "verify-refine"])
+async def test_finished_calls_are_found_though_nothing_else_was_stored(method, tmp_path):
+    async with endpoint() as at:
+        given = settings(at, concurrency=1)
+        whole = await asolve(QUESTION, given, method=method)
+        async with open_threads(tmp_path) as store:
+            record = await store.create(Problem(QUESTION), given, {}, method)
+
+        async def sitting() -> Result:
+            async with open_threads(tmp_path) as store:
+                return await store.run(await store.get(record.id))
+
+        async with broken_off(at, sitting()):
+            with sqlite3.connect(tmp_path / "tmas.sqlite") as database:  # as a kill can leave it
+                database.execute("DELETE FROM writes")
+            database.close()
+            result = await sitting()
+    assert same(result, whole)
 
 
 async def test_a_finished_run_is_done_already(tmp_path):
