@@ -4,6 +4,9 @@ import pytest
 from endpoints.reasoner import markers
 from rival import endpoint, saying, solved
 
+from tmas_graph.standings import Rule, voters
+from tmas_graph.state import Attempt
+
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("pooled")]
 
 
@@ -50,3 +53,12 @@ async def test_the_last_population_answers_or_one_of_it(choose, answer, share):
     assert (result.answer, result.confidence) == (answer, pytest.approx(share))
     assert result.solution == rf"\boxed{{{answer}}}"
     assert result.standings[-1].answer == answer
+
+
+async def test_the_one_that_answers_is_the_first_that_came_through():
+    tried = [
+        Attempt(iteration, index, "initial", outcome, str(index), None)
+        for iteration in (0, 1)
+        for index, outcome in enumerate(("truncated", "finished", "finished"))
+    ]
+    assert voters(Rule("majority", "first"), tried) == [tried[4]]

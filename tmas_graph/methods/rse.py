@@ -12,7 +12,7 @@ Departures from the paper:
    "x = 4"; `merge = "published"` takes a substring or a cosine above 0.8 for the same, whatever
    the numbers say.
 3. What exceeds `experience_tokens` isn't shown, the oldest items first.
-4. A rollout that was cut isn't distilled. N and T are the settings', not 32 and its own T.
+4. A rollout that was cut isn't distilled. N is the settings', not 32, and so is the sampling.
 """
 
 import asyncio
