@@ -153,6 +153,8 @@ def _value(value: object) -> str:
         return "–"
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, tuple):  # as it is typed
+        return f"`{list(value)}`"
     return "`{}`" if value == {} else f"`{value}`"
 
 
