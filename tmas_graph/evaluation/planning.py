@@ -11,6 +11,7 @@ from tmas_graph.evaluation.datasets import Dataset
 from tmas_graph.evaluation.entrants import Entrant, entrants
 from tmas_graph.evaluation.problem_set import ProblemSource, checksum, chosen
 from tmas_graph.evaluation.run_folder import UNLIMITED, Plan, RunLimits, versions
+from tmas_graph.memory import opening
 from tmas_graph.methods import find
 from tmas_graph.models import pool
 from tmas_graph.prompts import Prompts
@@ -101,8 +102,12 @@ async def asked(plan: Plan) -> Plan:
     Raises:
         CallError: an endpoint doesn't answer.
         SettingsError: a setting can't be used.
+        StorageError: a memory can't be used, or holds other vectors.
     """
-    models = {e.label: await pool.check(e.settings) for e in plan.entrants}
+    models = {}
+    for entrant in plan.entrants:
+        models[entrant.label] = await pool.check(entrant.settings)
+        await opening.check(entrant.settings)
     prompts = {e.label: Prompts.of(e.settings).hashes(find(e.label).prompts) for e in plan.entrants}
     return replace(plan, models=models, prompts=prompts)
 
