@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from tmas_graph.memory.guards import kinds_clash
 from tmas_graph.memory.sense import Item, sense
 
-_TURNED = frozenset({"", "verb", "act", "logic"})
+_TURNED = frozenset({"", "verb", "act", "logic", "outcome", "adverb"})
 """What may be said in the passive; of others "is" tells what something is."""
 
 
@@ -64,7 +64,7 @@ def _heads(one: Sequence[Item], other: Sequence[Item]) -> bool:
             if item.said and item.sort not in _TURNED and item.head not in heads[item.text]:
                 return False
             told = heads[item.text] - {""}
-            checked = item.sort in ("logic", "quality") and item.head
+            checked = item.sort in ("logic", "quality", "side") and item.head
             if checked and told and item.head not in told:
                 return False
     return True

@@ -54,9 +54,40 @@ class Sense:
 @lru_cache(maxsize=4096)
 def sense(text: str) -> Sense:
     """Read a text; the same one is read once."""
-    parts = tuple(_split(parts_of(read(text))))
+    parts = tuple(_split(_named(_unrepeated(parts_of(read(text))))))
     parts = next(iter(active(parts)), parts)
     return Sense(parts, tuple(_items(list(_kept(parts)))), claims(parts))
+
+
+def _form(part: Part) -> str:
+    """Its text in canonical form."""
+    return part.text if part.formula else _table().alike.get(part.text, part.text)
+
+
+def _unrepeated(parts: Sequence[Part]) -> list[Part]:
+    """The parts without a heading or a means that is named again, nor words idle beside others."""
+    forms = [_form(part) for part in parts]
+    idle = {word for form in forms for word in _table().idle.get(form.split(" ")[0], ())}
+    found: list[Part] = []
+    for place, part in enumerate(parts):
+        after = parts[place + 1] if place + 1 < len(parts) else None
+        heads = place == 0 and after and after.pause and forms[0] in forms[1:]
+        means = part.marker == "by" and (not after or after.pause) and forms[place] in forms[:place]
+        if part.formula or not (heads or means or forms[place] in idle):
+            found.append(part)
+    return found or list(parts)
+
+
+def _named(parts: Sequence[Part]) -> list[Part]:
+    """Read "continuity of f" as "f is continuous"."""
+    found = list(parts)
+    for place in range(len(parts) - 1):
+        noun, thing = parts[place : place + 2]
+        if thing.marker == "of" and not noun.formula and _form(noun) in _table().nouns:
+            found[place] = replace(noun, text=thing.text, formula=thing.formula, kind=thing.kind)
+            found[place + 1] = replace(thing, text=noun.text, formula=False, kind="", marker="")
+            found[place + 1] = replace(found[place + 1], asserted=True)
+    return found
 
 
 def _split(parts: Sequence[Part]) -> Iterable[Part]:
@@ -71,7 +102,7 @@ def _split(parts: Sequence[Part]) -> Iterable[Part]:
         place += 1
         if thus or (part.text == "prov" and _claimed(before, after)):
             continue
-        if part.text == "substitut" and after and _relation(parts[place : place + 3]):
+        if _form(part) == "substitut" and after and _relation(parts[place : place + 3]):
             parts = [*parts[:place], replace(after, marker="by"), *parts[place + 1 :]]
             continue
         if part.text.startswith("¬ "):
@@ -110,7 +141,8 @@ def _items(kept: Sequence[Part]) -> Iterable[Item]:
     subject = 0
     for place, part in enumerate(kept):
         framed = place and kept[place - 1].text in _FRAMES
-        if part.pause or part.joint or part.marker in _PREMISES or framed:
+        begins = place and premises[place] and not premises[place - 1]
+        if part.pause or part.joint or part.marker in _PREMISES or framed or begins:
             subject = place
         said = part.asserted and not part.formula
         head = kept[subject].text if said and subject != place else _head(kept, place)
@@ -122,7 +154,7 @@ def _head(parts: Sequence[Part], place: int) -> str:
     """What a word stands beside: n for "odd" in "odd n" and in "n odd", f in "continuity of f"."""
     part, sort = parts[place], _sort(parts[place])
     after = parts[place + 1] if place + 1 < len(parts) else None
-    if part.formula:
+    if part.formula or (part.text == "may" and after and after.marker in _PREMISES):
         return ""
     if after and (sort == "logic" or not (after.boundary or after.marker or after.asserted)):
         return after.text
@@ -136,14 +168,14 @@ def _head(parts: Sequence[Part], place: int) -> str:
 
 def _kept(parts: Sequence[Part]) -> Iterable[Part]:
     """The parts without light words, in canonical form."""
-    light, alike = _table().light, _table().alike
+    light = _table().light
     marker, flags, denied = "", [False] * 4, False
     valued = _one_of_many(parts)
     for part in parts:
         marker = part.marker or marker
         now = (part.boundary, part.joint, part.pause, part.thus)
         flags = [a or b for a, b in zip(flags, now, strict=True)]
-        text = part.text if part.formula else alike.get(part.text, part.text)
+        text = _form(part)
         if (text == IS and not valued) or (
             text in light and not part.formula and not (denied and text not in _BEING)
         ):
@@ -212,6 +244,8 @@ class _Table:
     light: frozenset[str]
     alike: dict[str, str]
     sorts: dict[str, str]
+    idle: dict[str, frozenset[str]]
+    nouns: frozenset[str]
 
 
 @cache
@@ -229,4 +263,9 @@ def _table() -> _Table:
             for k, _, ws in (x.partition(": ") for x in parts["sorts"])
             for w in ws.split()
         },
+        idle={
+            stem(w): frozenset(map(stem, words.split()))
+            for w, _, words in (x.partition(": ") for x in parts["idle"])
+        },
+        nouns=frozenset(stem(w) for line in parts["nouns"] for w in line.split()),
     )
