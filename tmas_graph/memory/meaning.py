@@ -51,7 +51,14 @@ def _exchanged(one: Sequence[Item], other: Sequence[Item]) -> bool:
         first, second = ({i.text for i in items if i.role == role} for items in (one, other))
         if first - second and second - first:
             return True
-    return False
+    whole, other_whole = _wholes(one), _wholes(other)
+    return any((b, a) in other_whole and a != b for a, b in whole)
+
+
+def _wholes(items: Sequence[Item]) -> set[tuple[str, str]]:
+    """What is of what, or in what: the sum of the sides isn't the sides of the sum."""
+    pairs = zip(items, items[1:], strict=False)
+    return {(part.text, whole.text) for part, whole in pairs if whole.role in ("of", "in")}
 
 
 def _heads(one: Sequence[Item], other: Sequence[Item]) -> bool:

@@ -22,6 +22,7 @@ _MANY = frozenset({"solution", "thing"})
 """Of what there may be more than one, so that "the one is 2" says more than "2 is one"."""
 _BEING = frozenset({"hav", "exist"})
 """What a negation may stand before, and deny what stands behind."""
+_ROLES = frozenset({"by", "from", "to", "of", "in"})
 _YIELDS = frozenset({"giv"})
 _LOGIC = NEGATIONS | QUANTIFYING
 
@@ -56,7 +57,15 @@ def sense(text: str) -> Sense:
     """Read a text; the same one is read once."""
     parts = tuple(_split(_named(_unrepeated(parts_of(read(text))))))
     parts = next(iter(active(parts)), parts)
-    return Sense(parts, tuple(_items(list(_kept(parts)))), claims(parts))
+    said = claims(parts) + 2 * _ordered(parts)  # what is done first must stay first
+    return Sense(parts, tuple(_items(list(_kept(parts)))), said)
+
+
+def _ordered(parts: Sequence[Part]) -> bool:
+    """Whether something is done after something else that is done."""
+    sorts, before = _table().sorts, [part.text for part in parts]
+    done = [sorts.get(_form(part), "") in ("act", "verb", "") for part in parts[1:]]
+    return any(text == "after" and doing for text, doing in zip(before, done, strict=False))
 
 
 def _form(part: Part) -> str:
@@ -146,7 +155,7 @@ def _items(kept: Sequence[Part]) -> Iterable[Item]:
             subject = place
         said = part.asserted and not part.formula
         head = kept[subject].text if said and subject != place else _head(kept, place)
-        role = part.marker if part.marker in ("by", "from", "to") else ""
+        role = part.marker if part.marker in _ROLES else ""
         yield Item(part.text, _sort(part), role, premises[place], head, said)
 
 
