@@ -10,6 +10,7 @@ from tmas_graph.memory.notation import Token
 
 _STOPS = frozenset({".", ";", ":", ","})
 _STARTS = frozenset({"", ",", ":", ".", ";", "and", "thus", "if", "since", "that", "we"})
+_MARKED = frozenset({"and", "if", "thus", "for", "by", "since", "but", "or"})
 _OPERATIONS = {"sum": ("+",), "product": ()}
 _WHEN = frozenset({"if", "by", "on", "upon", "after", "in", "under"})
 _COPULAS = frozenset({"be", "=", "≐"})
@@ -28,7 +29,7 @@ def forbidden(tokens: Sequence[Token]) -> list[Token]:
 def shortened(tokens: Sequence[Token]) -> list[Token]:
     """Say in notation what is said in words."""
     found = list(tokens)
-    for turn in (_blamed, _set, _written, _angles, _sums, _remainder):
+    for turn in (_blamed, _violated, _set, _written, _angles, _sums, _remainder):
         found = turn(found)
     return found
 
@@ -40,6 +41,16 @@ def _blamed(tokens: list[Token]) -> list[Token]:
     rest = tokens[4:]
     simple = not any(token.text in _STOPS or token.text in ("if", "thus") for token in rest)
     return [*rest, *tokens[1:3]] if simple else tokens
+
+
+def _violated(tokens: list[Token]) -> list[Token]:
+    """Turn "x violates the bound" into "the bound fails for x"."""
+    end = _formula_end(tokens, 0)
+    if not end or _texts(tokens[end : end + 1]) != ["violat"] or end + 1 == len(tokens):
+        return tokens
+    subject, rest = tokens[:end], tokens[end + 1 :]
+    plain = not any(token.math or token.text in _STOPS | _MARKED for token in rest)
+    return [*rest, Token("fail", False), Token("for", False), *subject] if plain else tokens
 
 
 def _set(tokens: list[Token]) -> list[Token]:
