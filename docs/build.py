@@ -23,7 +23,7 @@ RUN = ROOT / "docs/images/run.json"
 """Events of a real run of the demonstration, with seed 1: the picture of the live view."""
 COMMANDS = (
     *("solve", "resume", "threads", "show", "settings", "models", "methods"),
-    *("memory", "grade", "compare", "problems"),
+    *("memory", "grade", "compare", "export", "problems"),
 )
 
 

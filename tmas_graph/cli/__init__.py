@@ -8,6 +8,7 @@ import typer
 
 from tmas_graph.cli import (
     compare,
+    export,
     grade,
     memory,
     methods,
@@ -36,6 +37,7 @@ app.command()(resume.resume)
 app.command()(methods.methods)
 app.command()(grade.grade)
 app.command()(compare.compare)
+app.command()(export.export)
 app.command()(problems.problems)
 app.command()(threads.threads)
 app.command()(show.show)

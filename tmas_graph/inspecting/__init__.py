@@ -1,4 +1,4 @@
-"""TMAS in inspect_ai: methods as solvers, the grader as scorer, data sets as tasks, runs as logs."""
+"""TMAS in inspect_ai: methods are solvers, the grader a scorer, data sets tasks, runs logs."""
 
 from importlib.util import find_spec
 

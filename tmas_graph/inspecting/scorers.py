@@ -31,7 +31,7 @@ from tmas_graph.evaluation import metrics
 from tmas_graph.evaluation.grading import Graded, graded
 from tmas_graph.evaluation.majority import pool_of, share
 from tmas_graph.evaluation.metrics import Status, Try
-from tmas_graph.inspecting.clients import Asked
+from tmas_graph.inspecting.asking import Judge
 from tmas_graph.inspecting.solvers import KEY
 
 LETTERS: dict[Status, str] = {
@@ -163,7 +163,7 @@ def _share(tries: Sequence[Try]) -> float:
 async def _graded(given: str, state: TaskState, target: Target, judge: bool) -> Graded:
     if not target.text.strip():
         return Graded(unsure("the reference answer isn't known"))
-    asked = Asked(str(state.sample_id)) if judge else None
+    asked = Judge(str(state.sample_id)) if judge else None
     return await graded(given, target.text, question=state.input_text, judge_by=asked)
 
 

@@ -71,7 +71,9 @@ def _solving(
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         settings = adjusted(applied, {"seed": applied.seed + state.epoch - 1}, "epoch")
-        result = await _solved(found, way, Problem(state.input_text, str(state.sample_id)), settings)
+        result = await _solved(
+            found, way, Problem(state.input_text, str(state.sample_id)), settings
+        )
         state.store.set(KEY, {"method": name, **_kept(result)})
         state.output = ModelOutput.from_content(str(state.model), result.solution)
         state.output.usage = usages.theirs(result.usage)
