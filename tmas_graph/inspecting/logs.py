@@ -94,6 +94,7 @@ class Export:
             task_id=digest(setup.benchmark, setup.version)[:22],
             created=when,
             task=f"tmas_graph/{setup.benchmark or 'problems'}",
+            task_version=setup.version or 0,
             solver=self._solver,
             solver_args={**self.run.settings},
             dataset=EvalDataset(
@@ -104,7 +105,6 @@ class Export:
             packages={"tmas-graph": version("tmas-graph")},
             metadata={
                 "run": self.folder,
-                "version": setup.version,
                 "models": {**setup.models.get(name, {})},
                 "prompts": {**setup.prompts.get(name, {})},
             },
