@@ -55,13 +55,23 @@ def test_one_of_several_methods_can_be_chosen(tmas: Tmas, place: Path) -> None:
 
 
 def test_a_run_without_its_data_set_shows_ids_and_says_so(tmas: Tmas, place: Path) -> None:
-    run = folder(place / "a", ONE, source={"name": "/gone/own.jsonl"})
+    run = folder(place / "a", ONE, source={"name": "/gone/own.jsonl", "keys": {"other": "x"}})
     done = tmas("export", str(run), "--inspect", "out.eval")
     assert done.code == 0
     [line] = done.err.splitlines()
     assert line.startswith("* samples show no texts: /gone/own.jsonl: there is no such file.")
     [sample] = read_eval_log("out.eval").samples or []
     assert sample.input == "gsm8k-test-0001"
+
+
+def test_fields_that_the_run_names_are_read(tmas: Tmas, place: Path) -> None:
+    row = {"id": "gsm8k-test-0001", "text": "1 + 1?", "answer": "2"}
+    (place / "own.jsonl").write_text(json.dumps(row))
+    keys = {"problem_id": "id", "question": "text"}
+    source = {"name": "gsm8k", "path": str(place / "own.jsonl"), "keys": keys}
+    tmas("export", str(folder(place / "a", ONE, source=source)), "--inspect", "out.eval")
+    [sample] = read_eval_log("out.eval").samples or []
+    assert (sample.input, sample.target) == ("1 + 1?", "2")
 
 
 def test_a_file_that_is_there_is_replaced_whole_or_stays(

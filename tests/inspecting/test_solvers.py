@@ -197,5 +197,7 @@ def test_a_wrong_setting_is_refused_before_anything_runs() -> None:
         method(candidats=3)
     with pytest.raises(SettingsError, match="no 'tmsa'"):
         method("tmsa")
+    with pytest.raises(SettingsError, match="Give inspect a --cost-limit"):
+        method(max_cost=2.0)
     with pytest.raises(SettingsError, match="Use inspect or endpoints"):
         method(way="mine")  # type: ignore[arg-type]

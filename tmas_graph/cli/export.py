@@ -90,11 +90,12 @@ def _problems(found: "RunFolder") -> "Dataset | None":
     """The texts and gold answers that the run was about; None, and a word of it, without."""
     from tmas_graph.cli.plain import plain
     from tmas_graph.errors import TmasError
-    from tmas_graph.evaluation.datasets import load
+    from tmas_graph.evaluation.datasets import KEYS, load
 
     setup = found.setup
     try:
-        return load(setup.benchmark, path=setup.path, **setup.keys)
+        given = {key: name for key, name in setup.keys.items() if key in KEYS}
+        return load(setup.benchmark, path=setup.path, **given)
     except TmasError as error:
         typer.echo(plain(f"* samples show no texts: {error}"), err=True)
         return None

@@ -68,6 +68,11 @@ def _solving(
     nowhere = {"base_url": _NOWHERE} if way == "inspect" else {}
     given = load(file, preset=preset, changes={**changes, **nowhere}).settings
     applied = found.applied(given)
+    if way == "inspect" and applied.max_cost is not None:
+        raise SettingsError(
+            f"max_cost: {applied.max_cost:g} was given, but inspect counts the money of its own "
+            "models. Give inspect a --cost-limit, or -S way=endpoints."
+        )
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         settings = adjusted(applied, {"seed": applied.seed + state.epoch - 1}, "epoch")
