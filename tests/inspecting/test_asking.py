@@ -1,5 +1,6 @@
 """inspect's models in the place of endpoints: what a reply becomes."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from inspect_ai.model import (
 from inspect_ai.model._model import init_active_model
 
 from tmas_graph.endpoint_settings import Endpoint
+from tmas_graph.errors import EndpointDown
 from tmas_graph.inspecting.asking import InspectClient, Judge
 from tmas_graph.inspecting.usages import ours, theirs
 from tmas_graph.models.making import Ask
@@ -93,6 +95,21 @@ async def test_the_record_says_what_was_asked_and_what_all_of_it_cost() -> None:
     assert {reply.text for reply in call.replies} == {"a", "b"}
     assert call.usage == Usage(2, 2, 2)
     assert [reply.usage for reply in call.replies] == [Usage(2, 2, 2), Usage()]
+
+
+async def test_what_takes_longer_than_the_budget_is_given_up_and_charged() -> None:
+    async def never(*given: object) -> ModelOutput:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    init_active_model(
+        get_model("mockllm/model", memoize=False, custom_outputs=never), GenerateConfig()
+    )
+    noted: list[Any] = []
+    with pytest.raises(EndpointDown, match=r"no reply came in the 0\.01 s left\. See"):
+        await InspectClient(Endpoint()).ask(Prompt(MESSAGES), Ask(n=2, seconds=0.01), noted.append)
+    [call] = noted
+    assert (call.usage.calls, call.replies) == (2, ())
 
 
 async def test_a_judge_asks_outside_of_any_run() -> None:

@@ -1,5 +1,6 @@
 """Methods as solvers: on inspect's models and on endpoints of our own."""
 
+import asyncio
 from collections import Counter
 from typing import Any
 
@@ -8,6 +9,7 @@ from endpoints.reasoner import Reasoner
 from endpoints.scripted import server
 from inspect_ai.event import EventTreeSpan, event_tree
 from inspect_ai.log import EvalLog, EvalSample, resolve_sample_attachments
+from inspect_ai.model import ModelOutput, get_model
 from inspecting.conftest import QUESTION, SMALL, Scripted, run, says
 
 from tmas_graph.errors import SettingsError
@@ -140,6 +142,17 @@ def test_inspects_limit_of_tokens_ends_the_sample() -> None:
     assert sample.limit is not None
     assert sample.limit.type == "token"
     assert "tmas" not in sample.store
+
+
+def test_inspects_limit_of_time_ends_a_sample_that_hangs() -> None:
+    async def never(*given: object) -> ModelOutput:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    hanging = get_model("mockllm/hanging", memoize=False, custom_outputs=never)
+    sample = only(run(hanging, method("tmas", **SMALL), time_limit=1))
+    assert sample.limit is not None
+    assert sample.limit.type == "time"
 
 
 def test_our_own_budget_ends_it_with_the_best_answer() -> None:

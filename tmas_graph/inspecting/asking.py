@@ -76,8 +76,9 @@ class InspectClient:
             async with asyncio.timeout(ask.seconds):
                 answers = await asyncio.gather(*(_answer(model, given, c) for c in configs))
         except TimeoutError as error:
-            late = f"{model}: no reply came in the {ask.seconds:.3g} s left."
-            raise EndpointDown(f"{late} Give more seconds.") from error
+            late = f"no reply came in the {ask.seconds:.3g} s left"
+            given_up = Sending(time.time(), 0.0, ask.seconds or 0.0, late, usage=Usage(1))
+            answers = [_Answer(given_up, error=error)] * ask.n
         call = _call(prompt, ask, model, answers)
         note(call)
         _raise_failure(call, answers)

@@ -45,9 +45,11 @@ class Spans:
 
     async def aclose(self) -> None:
         """End all spans, the inner ones first."""
-        for held in reversed(self._held.values()):
-            held.end()
-            await held.ended()
+        held = list(reversed(self._held.values()))
+        for each in held:  # all before the first wait, which a cancelled sample doesn't outlast
+            each.end()
+        for each in held:
+            await each.ended()
 
     async def _context(self, path: _Path) -> Context:
         if path not in self._held:
