@@ -23,7 +23,7 @@ RUN = ROOT / "docs/images/run.json"
 """Events of a real run of the demonstration, with seed 1: the picture of the live view."""
 COMMANDS = (
     *("solve", "resume", "threads", "show", "settings", "models", "methods"),
-    *("memory", "grade", "compare", "export", "problems"),
+    *("memory", "run", "estimate", "merge", "compare", "export", "grade", "problems"),
 )
 
 
@@ -153,6 +153,8 @@ def _value(value: object) -> str:
         return "–"
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, tuple):  # as it is typed
+        return f"`{list(value)}`"
     return "`{}`" if value == {} else f"`{value}`"
 
 

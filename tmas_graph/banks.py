@@ -13,6 +13,7 @@ from tmas_graph.errors import RequestRefused
 from tmas_graph.events import of_changes, of_strategies
 from tmas_graph.memory import guideline_bank
 from tmas_graph.memory.borrowing import Learned, exchange
+from tmas_graph.memory.embeddings import thresholds_of
 from tmas_graph.memory.flaws import findings
 from tmas_graph.memory.items import item_rows
 from tmas_graph.memory.ledger import applied, ledger_of, rows_of, united
@@ -49,7 +50,8 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
     changes, held = experience.parse(reply, known), [one.item for one in memories.items]
     if settings.dedup:
         vectors = await bank.vectors([*held, *changes.items])
-        changes = await asyncio.to_thread(united, changes, held, memories.wrong, vectors)
+        alike = partial(united, vectors=vectors, thresholds=thresholds_of(bank.embedder))
+        changes = await asyncio.to_thread(alike, changes, held, memories.wrong)
     fresh = [item for item in changes.items if item not in held]
     await bank.write(fresh, problem=problem.id, iteration=t)
     runtime.stream_writer(of_changes(t, fresh, changes))

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tmas_graph.errors import SettingsError
-from tmas_graph.settings import Settings, near, preset_values
+from tmas_graph.settings import ALL_ROLES, Settings, near, preset_values
 
 FILE = "tmas.toml"
 PREFIX = "TMAS_"
@@ -196,6 +196,25 @@ def _names(model: type[BaseModel], prefix: str = "") -> list[str]:
         else:
             names.append(prefix + name)
     return names
+
+
+def with_keys(settings: Settings, keys: Settings) -> Settings:
+    """`settings` with the keys that are in force here, each for its own server alone."""
+    ours = keys.base_url in (None, settings.base_url)
+    roles: dict[str, Any] = {
+        role: getattr(settings.roles, role).model_copy(
+            update={"api_key": getattr(keys.roles, role).api_key}
+        )
+        for role in ALL_ROLES
+        if keys.endpoint(role).base_url in (None, settings.endpoint(role).base_url)
+    }
+    update: dict[str, Any] = {"roles": settings.roles.model_copy(update=roles)}
+    if keys.embeddings.base_url in (None, settings.embeddings.base_url):
+        key = {"api_key": keys.embeddings.api_key}
+        update["embeddings"] = settings.embeddings.model_copy(update=key)
+    if ours:
+        update["api_key"] = keys.api_key
+    return settings.model_copy(update=update)
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

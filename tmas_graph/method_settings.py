@@ -4,7 +4,7 @@ Where a published default is a defect, the right behaviour is the default here, 
 one can be asked for.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -66,6 +66,52 @@ class TreeOfThoughts(Frozen):
     """Samples of the value of each partial solution."""
 
 
+Count = Annotated[int, Field(ge=1, le=1024)]
+
+
+class PaCoRe(Frozen):
+    """PaCoRe."""
+
+    rounds: tuple[Count, ...] = Field((), max_length=100)
+    """Candidates of each round, as in [32, 4]; empty: one round of N. One more answers."""
+
+
+class Rse(Frozen):
+    """RSE."""
+
+    merge: Literal["guards", "published"] = "guards"
+    """When two items of the bank are one: as in TMAS; or by substring or cosine above 0.8."""
+
+
+class Rsa(Frozen):
+    """Recursive self-aggregation."""
+
+    aggregated: int = Field(4, ge=1, le=1024)
+    """K: how many of the population, drawn at random, each of the next one sees."""
+    choose: Literal["majority", "mean"] = "majority"
+    """Most of the last population; or one of it, right as often as their mean says."""
+
+
+class Pdr(Frozen):
+    """Parallel, distil, refine."""
+
+    drafts: tuple[Count, ...] = Field((8, 4, 1), min_length=1, max_length=100)
+    """Drafts of each round."""
+    workspace: Literal["summary", "top-k", "random-k"] = "summary"
+    """What drafts see of the round before: notes, the best drafts, or some at random."""
+    kept: int = Field(4, ge=1, le=1024)
+    """K of top-k and random-k."""
+
+
+class Debate(Frozen):
+    """Multi-agent debate."""
+
+    agents: int = Field(3, ge=1, le=1024)
+    """How many debate."""
+    rounds: int = Field(2, ge=1, le=100)
+    """How often each answers."""
+
+
 class Methods(Frozen):
     """What holds for one method alone."""
 
@@ -79,3 +125,13 @@ class Methods(Frozen):
     """The solve-verify-correct loop."""
     tree_of_thoughts: TreeOfThoughts = TreeOfThoughts()
     """Tree of thoughts."""
+    pacore: PaCoRe = PaCoRe()
+    """PaCoRe."""
+    rse: Rse = Rse()
+    """RSE."""
+    rsa: Rsa = Rsa()
+    """Recursive self-aggregation."""
+    pdr: Pdr = Pdr()
+    """Parallel, distil, refine."""
+    debate: Debate = Debate()
+    """Multi-agent debate."""

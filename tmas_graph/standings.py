@@ -13,8 +13,8 @@ class Rule:
     """How a method chooses its answer, or for proofs among whom it takes the best score."""
 
     how: How = "weighted"
-    pool: Literal["all", "last"] = "all"
-    """Who votes: all candidates so far, or those of the last iteration."""
+    pool: Literal["all", "last", "first"] = "all"
+    """Who votes: all candidates so far, those of the last iteration, or the first of these."""
 
 
 TMAS = Rule()
@@ -22,11 +22,12 @@ TMAS = Rule()
 
 
 def voters(rule: Rule, tried: Sequence[Attempt]) -> list[Attempt]:
-    """Who of `tried` has a say: by `last`, those of the last iteration that came to anything."""
+    """Who of `tried` has a say: but by `all`, of the last iteration that came to anything."""
     if rule.pool == "all":
         return list(tried)
     last = max((a.iteration for a in tried if a.outcome == "finished"), default=0)
-    return [a for a in tried if a.iteration == last]
+    pool = [a for a in tried if a.iteration == last]
+    return [a for a in pool if a.outcome == "finished"][:1] if rule.pool == "first" else pool
 
 
 def chosen_by(

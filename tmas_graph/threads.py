@@ -67,14 +67,18 @@ class ThreadStore:
         settings: Settings,
         models: Mapping[str, str],
         method: str = "tmas",
+        *,
+        name: str = "",
     ) -> Record:
         """Enter a thread for `problem`, to be solved by `method`; nothing runs yet.
+
+        It is called `name`, where one is given.
 
         Raises:
             SettingsError: there is no such method.
         """
         now, settings = _now(), find(method).applied(settings)
-        name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        name = name or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
         if settings.memory_folder is None and settings.memory_server is None:
             own = settings.memory_scope == "problem"
             place = str((self.folder / (f"memory/{name}" if own else LIBRARY)).resolve())
@@ -104,6 +108,10 @@ class ThreadStore:
         """All threads, the newest first."""
         rows = await self._rows("SELECT * FROM tmas_threads ORDER BY created DESC, id DESC")
         return [record_of(row) for row in rows]
+
+    async def statuses(self) -> dict[str, str]:
+        """How each thread stands, by its name."""
+        return dict(await self._rows("SELECT id, status FROM tmas_threads"))
 
     def is_running(self, name: str) -> bool:
         """Whether some process works on thread `name` now."""

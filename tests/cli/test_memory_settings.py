@@ -7,7 +7,7 @@ import pytest
 from cli.conftest import Tmas
 from endpoints.scripted import ScriptedServer
 
-from tmas_graph.cli.session import with_keys
+from tmas_graph.configuration import with_keys
 from tmas_graph.memory import served_embeddings
 from tmas_graph.settings import Settings
 

@@ -20,6 +20,13 @@ ROLES = (
     ("improve your solution", "solution_improve"),
     ("write the next step", "solution_step"),
     ("value the steps so far", "value"),
+    ("combine the candidate solutions", "solution_combine"),
+    ("condense the candidate solutions", "summary_condense"),
+    ("solve it again with the notes", "solution_noted"),
+    ("best candidates", "pick"),
+    ("reconsider your answer", "solution_debate"),
+    ("distil the attempt", "experience_distil"),
+    ("solve the problem with what is known of it", "solution_guided"),
     ("check the proposed solution", "verification"),
     ("summarise the checks", "summary"),
     ("note what the next attempts can reuse", "experience"),
@@ -95,6 +102,7 @@ class Reasoner:
             "verification": self._verification,
             "audit": self._verification,
             "value": self._value,
+            "pick": self._pick,
             "summary": self._summary,
             "experience": self._experience,
             "guideline": self._guideline,
@@ -118,6 +126,11 @@ class Reasoner:
     def _value(self, request: Request, mark: str, rng: random.Random) -> str:
         word = rng.choice(("sure", "likely", "impossible"))
         return f"VER-{mark}. {prose(rng, self.lengths.verification)}\n\n\\boxed{{{word}}}"
+
+    def _pick(self, request: Request, mark: str, rng: random.Random) -> str:
+        count = len(re.findall(r"^## Solution \d+$", request.text, re.MULTILINE))
+        numbers = rng.sample(range(1, count + 1), count)
+        return f"VER-{mark}.\n\n\\boxed{{{', '.join(map(str, numbers))}}}"
 
     def _summary(self, request: Request, mark: str, rng: random.Random) -> str:
         return f"SUM-{mark}: {prose(rng, self.lengths.summary, paragraphs=False)}"

@@ -24,9 +24,10 @@ from tmas_graph.usage import Usage
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("pooled")]
 CONFIG = {"configurable": {"thread_id": "1"}}
-FEW = ("chain-of-thought", "self-consistency")
+FEW = ("chain-of-thought", "self-consistency", "pacore")
 """So few calls that nothing is left after five."""
 METHODS = [name for name, one in TABLE.items() if not one.is_tmas and name not in FEW]
+METHODS.append("pacore[methods.pacore.rounds=[4, 2]]")
 
 
 def same(one, other) -> bool:

@@ -8,13 +8,16 @@ import typer
 
 from tmas_graph.cli import (
     compare,
+    estimate,
     export,
     grade,
     memory,
+    merge,
     methods,
     models,
     problems,
     resume,
+    run,
     settings,
     show,
     solve,
@@ -34,6 +37,9 @@ app = typer.Typer(
 )
 app.command()(solve.solve)
 app.command()(resume.resume)
+app.command()(run.run)
+app.command()(estimate.estimate)
+app.command()(merge.merge)
 app.command()(methods.methods)
 app.command()(grade.grade)
 app.command()(compare.compare)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tmas_graph.cli.session import with_keys
+from tmas_graph.configuration import with_keys
 from tmas_graph.errors import ItemError, StorageError
 from tmas_graph.memory.chroma import Filter, Row, Where
 from tmas_graph.memory.embeddings import Embedder

@@ -17,7 +17,7 @@ from tmas_graph.cli.plain import complain, words
 from tmas_graph.cli.report import report
 from tmas_graph.cli.telemetry import exporting
 from tmas_graph.cli.view import View
-from tmas_graph.configuration import flat, nested
+from tmas_graph.configuration import adjusted, with_keys
 from tmas_graph.errors import TmasError
 from tmas_graph.evaluation.grading import Graded, graded, judge_of
 from tmas_graph.memory import opening
@@ -25,7 +25,7 @@ from tmas_graph.models import local, pool
 from tmas_graph.prompts import Prompts
 from tmas_graph.records import Record, differences, made_with, refuse_changes, refuse_other_version
 from tmas_graph.running import run_blocking
-from tmas_graph.settings import ALL_ROLES, Settings
+from tmas_graph.settings import Settings
 from tmas_graph.state import Problem, Result
 from tmas_graph.threads import ThreadStore, open_threads
 
@@ -70,7 +70,7 @@ def go_on(
     async def prepare(store: ThreadStore) -> Record:
         record = await store.get(name)
         refuse_other_version(record)
-        settings = with_keys(changed(record.settings, changes), keys)
+        settings = with_keys(adjusted(record.settings, changes, "command line"), keys)
         await asyncio.to_thread(start_local_models, settings)
         models = await pool.check(settings)
         await opening.check(settings)
@@ -79,35 +79,6 @@ def go_on(
         return made_with(record, settings, models)
 
     _run(home, prepare, keys, as_json=as_json)
-
-
-def changed(settings: Settings, changes: dict[str, Any]) -> Settings:
-    """`settings` with `changes`, whose names may be dotted.
-
-    Raises:
-        SettingsError: one doesn't exist or is out of range.
-    """
-    values = {**flat(settings.model_dump(mode="json")), **flat(changes)}
-    return Settings.checked(nested(values), dict.fromkeys(flat(changes), "command line"))
-
-
-def with_keys(settings: Settings, keys: Settings) -> Settings:
-    """`settings` with the keys that are in force here, each for its own server alone."""
-    ours = keys.base_url in (None, settings.base_url)
-    roles: dict[str, Any] = {
-        role: getattr(settings.roles, role).model_copy(
-            update={"api_key": getattr(keys.roles, role).api_key}
-        )
-        for role in ALL_ROLES
-        if keys.endpoint(role).base_url in (None, settings.endpoint(role).base_url)
-    }
-    update: dict[str, Any] = {"roles": settings.roles.model_copy(update=roles)}
-    if keys.embeddings.base_url in (None, settings.embeddings.base_url):
-        key = {"api_key": keys.embeddings.api_key}
-        update["embeddings"] = settings.embeddings.model_copy(update=key)
-    if ours:
-        update["api_key"] = keys.api_key
-    return settings.model_copy(update=update)
 
 
 def uses_local_model(settings: Settings) -> bool:

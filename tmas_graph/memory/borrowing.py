@@ -7,9 +7,11 @@ a resume, a replay or a fork shows what was chosen then, whatever others have pu
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass
+from functools import partial
 from typing import Any
 
 from tmas_graph.memory.chroma import Filter
+from tmas_graph.memory.embeddings import thresholds_of
 from tmas_graph.memory.items import Item, ItemKind
 from tmas_graph.memory.ledger import CORRECTED, Entry, Status
 from tmas_graph.memory.library import Found, Library, Published, library_of
@@ -126,10 +128,12 @@ async def chosen(
     texts = list(dict.fromkeys(item.text for item in (*good, *failed, *held)))
     vectors = dict(zip(texts, await library.embedder.embed(texts), strict=True))
 
+    alike = partial(new_items, vectors=vectors, thresholds=thresholds_of(library.embedder))
+
     def distinct() -> list[Item]:
         # Apart, so that what failed in some detail doesn't take the place of what holds.
-        kept = new_items(good, held, vectors=vectors)
-        return [*kept, *new_items(failed, [*held, *kept], vectors=vectors)]
+        kept = alike(good, held)
+        return [*kept, *alike(failed, [*held, *kept])]
 
     kept = []
     for one in (Borrowed.of(first[item.id]) for item in await asyncio.to_thread(distinct)):

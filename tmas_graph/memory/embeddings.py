@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
+from tmas_graph.memory.dedup import BY_MEANING, DEFAULT, Thresholds
 from tmas_graph.memory.guards import statement
 
 DIMENSION = 1024
@@ -34,8 +35,17 @@ class Embedder(Protocol):
     def dimension(self) -> int:
         """Their width; 0 until the first one is known."""
 
+    @property
+    def knows_meaning(self) -> bool:
+        """Whether texts of one meaning are near without sharing words; see `dedup.BY_MEANING`."""
+
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`, one row each; equal texts get equal vectors."""
+
+
+def thresholds_of(embedder: Embedder) -> Thresholds:
+    """How alike near-duplicates must be by the vectors of `embedder`."""
+    return BY_MEANING if embedder.knows_meaning else DEFAULT
 
 
 class Hashing:
@@ -43,6 +53,7 @@ class Hashing:
 
     name = f"hashing-{DIMENSION}"
     dimension = DIMENSION
+    knows_meaning = False
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`; of zeros for a text without content."""

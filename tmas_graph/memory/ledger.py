@@ -15,8 +15,10 @@ words: only a support of it by name can take that back.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
+from tmas_graph.memory.dedup import DEFAULT, Thresholds
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.merging import merged
 
@@ -126,7 +128,9 @@ def united(
     changes: Changes,
     known: Sequence[Item],
     wrong: Collection[str] = (),
+    *,
     vectors: Mapping[str, Sequence[float]] | None = None,
+    thresholds: Thresholds = DEFAULT,
 ) -> Changes:
     """`changes` in which an item that says what a known or earlier one says is that one.
 
@@ -137,12 +141,14 @@ def united(
         known: the items that are noted and not hidden.
         wrong: ids of those that are refuted.
         vectors: unit vectors of all texts, by text; none: hashed ones.
+        thresholds: how alike two near-duplicates must be, which depends on the embedder.
     """
+    merge = partial(merged, vectors=vectors, thresholds=thresholds)
     wrong = {*wrong, *changes.refuted}
-    better = merged(changes.corrected.values(), known, wrong, vectors=vectors)
+    better = merge(changes.corrected.values(), known, wrong)
     fuller = {id for id, i in changes.corrected.items() if better.fuller.get(id) == i}
     wrong |= changes.corrected.keys() - fuller
-    one = merged(changes.items, known, wrong, vectors=vectors)
+    one = merge(changes.items, known, wrong)
     corrected = {id: one.stands_for[item.id] for id, item in changes.corrected.items()}
     more = [corrected.pop(id) for id in fuller & one.fuller.keys()]
     return replace(

@@ -92,7 +92,7 @@ class _Reader:
             if not _comparable(item, other):
                 continue
             decision = decide(new, what, self.thresholds)
-            if isinstance(decision, Same) and decision.stage == "near":
+            if isinstance(decision, Same) and decision.stage in ("near", "meaning"):
                 decision = decide(self._embedded(new), self._embedded(what), self.thresholds)
             if isinstance(decision, Same) and not says_more(new, what):
                 return other

@@ -8,8 +8,9 @@ last and have a share of the budget, so that warnings never crowd out what helps
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -143,6 +144,12 @@ async def judged(
         return list(memories.items)
     near = await _relevance(bank, memories, wanted)
     return await asyncio.to_thread(_to_judge, memories, near, tokens)
+
+
+def fitted(items: Iterable[Noted], tokens: int) -> Iterator[Noted]:
+    """The first of `items` that fit into about `tokens`."""
+    spent = accumulate(map(_cost, items := tuple(items)))
+    return (one for one, cost in zip(items, spent, strict=True) if cost <= tokens)
 
 
 def words(one: Noted) -> str:

@@ -20,6 +20,8 @@ _LONGEST_PAUSE = 30.0
 class ServedEmbeddings:
     """An embedding model behind a URL; a text is asked for once, as long as it is remembered."""
 
+    knows_meaning = True
+
     def __init__(
         self,
         base_url: str,

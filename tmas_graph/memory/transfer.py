@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from tmas_graph.errors import ItemError
-from tmas_graph.memory.embeddings import Embedder
+from tmas_graph.memory.embeddings import Embedder, thresholds_of
 from tmas_graph.memory.items import KINDS, Item
 from tmas_graph.memory.ledger import STATUSES
 from tmas_graph.memory.library import Published
@@ -96,7 +96,9 @@ async def _distinct(
     texts = list(dict.fromkeys(item.text for item in (*items, *rivals)))
     vectors = dict(zip(texts, await embedder.embed(texts), strict=True))
     first = {one.item.id: one for one in reversed(fresh)}
-    return [first[item.id] for item in new_items(items, rivals, vectors=vectors)]
+    alike = thresholds_of(embedder)
+    new = new_items(items, rivals, vectors=vectors, thresholds=alike)
+    return [first[item.id] for item in new]
 
 
 def _read(line: str, where: str) -> Published:

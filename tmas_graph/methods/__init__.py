@@ -10,6 +10,11 @@ from tmas_graph.errors import SettingsError
 from tmas_graph.methods import (
     best_of_n,
     chain_of_thought,
+    debate,
+    pacore,
+    pdr,
+    rsa,
+    rse,
     self_consistency,
     self_refine,
     solve_verify_correct,
@@ -68,6 +73,7 @@ def _tmas_calls(settings: Settings) -> int:
 _PAPER = "arXiv 2605.10344"
 _TMAS = Method("TMAS", _PAPER, graph.build_graph, _tmas_calls, prompts=NAMES)
 _CHECKED = ("solution_initial", "verification")
+_COMBINED = ("solution_initial", "methods/combine")
 _LOOP = Method(
     "Solve, verify, correct",
     "arXiv 2507.15855",
@@ -123,6 +129,31 @@ METHODS: dict[str, Method] = {
     ),
     "solve-verify-correct": _LOOP,
     "marsrl": replace(_LOOP, title="MarsRL's loop", paper="arXiv 2511.11373", changes=_MARSRL),
+    "pacore": Method("PaCoRe", "arXiv 2601.05593", pacore.build, pacore.calls, prompts=_COMBINED),
+    "rse": Method(
+        "RSE",
+        "arXiv 2601.21684",
+        rse.build,
+        rse.calls,
+        prompts=("solution_initial", "methods/guided", "methods/distil"),
+    ),
+    "rsa": Method(
+        "Recursive self-aggregation", "arXiv 2509.26626", rsa.build, rsa.calls, prompts=_COMBINED
+    ),
+    "pdr": Method(
+        "Parallel, distil, refine",
+        "arXiv 2510.01123",
+        pdr.build,
+        pdr.calls,
+        prompts=(*_COMBINED, "methods/condense", "methods/noted", "methods/pick"),
+    ),
+    "debate": Method(
+        "Multi-agent debate",
+        "arXiv 2305.14325",
+        debate.build,
+        debate.calls,
+        prompts=("solution_initial", "methods/debate", "methods/condense"),
+    ),
 }
 """By name; `find` takes settings in brackets after one, too."""
 

@@ -149,7 +149,7 @@ class Run:
         Where the last round alone chooses, one that was cut short doesn't if there is another.
         """
         tried = self.attempts
-        if self.rule.pool == "last" and self.iteration:
+        if self.rule.pool != "all" and self.iteration:
             tried = tuple(a for a in tried if a.iteration < self.iteration)
         choice, behind = chosen_by(self.rule, tried, self.classes)
         if self.problem.kind == "proof":
