@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import Tmas
+from endpoints.scripted import ScriptedServer
 from inspect_ai.log import read_eval_log
 from runs_made import folder, rows
+from runs_on_script import problems_file
 
 SMALL = Path(__file__).parents[1] / "cases" / "runs" / "small"
 ONE = rows("tmas", {"gsm8k-test-0001": ["+a"]})
@@ -62,6 +64,24 @@ def test_a_run_without_its_data_set_shows_ids_and_says_so(tmas: Tmas, place: Pat
     assert line.startswith("* samples show no texts: /gone/own.jsonl: there is no such file.")
     [sample] = read_eval_log("out.eval").samples or []
     assert sample.input == "gsm8k-test-0001"
+
+
+def test_what_tmas_run_has_made_becomes_a_log(
+    tmas: Tmas, scripted: ScriptedServer, place: Path
+) -> None:
+    problems_file(place)
+    ran = tmas("run", "problems.jsonl", "--method", "tmas", "--out", "a", "--limit", "2")
+    assert ran.code == 0
+    assert tmas("export", "a", "--inspect", "out.eval").out == "out.eval\n"
+    log = read_eval_log("out.eval")
+    assert (log.status, log.eval.solver) == ("success", "tmas_graph/tmas")
+    [first, second] = log.samples or []
+    assert (first.id, second.id) == ("p0", "p1")
+    assert str(first.input) in (place / "problems.jsonl").read_text()
+    assert first.scores is not None
+    assert first.scores["grader"].value == "C"
+    calls = sum(int(sample.metadata["calls"]) for sample in log.samples or [])
+    assert calls == len(scripted.requests)
 
 
 def test_fields_that_the_run_names_are_read(tmas: Tmas, place: Path) -> None:
