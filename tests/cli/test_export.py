@@ -11,6 +11,8 @@ from inspect_ai.log import read_eval_log
 from runs_made import folder, rows
 from runs_on_script import problems_file
 
+from tmas_graph.evaluation.run_rows import read
+
 SMALL = Path(__file__).parents[1] / "cases" / "runs" / "small"
 ONE = rows("tmas", {"gsm8k-test-0001": ["+a"]})
 
@@ -75,12 +77,15 @@ def test_what_tmas_run_has_made_becomes_a_log(
     assert tmas("export", "a", "--inspect", "out.eval").out == "out.eval\n"
     log = read_eval_log("out.eval")
     assert (log.status, log.eval.solver) == ("success", "tmas_graph/tmas")
-    [first, second] = log.samples or []
-    assert (first.id, second.id) == ("p0", "p1")
-    assert str(first.input) in (place / "problems.jsonl").read_text()
-    assert first.scores is not None
-    assert first.scores["grader"].value == "C"
-    calls = sum(int(sample.metadata["calls"]) for sample in log.samples or [])
+    found = {str(sample.id): sample for sample in log.samples or []}
+    assert list(found) == ["p0", "p1"]
+    assert str(found["p0"].input) in (place / "problems.jsonl").read_text()
+    status = {row.problem: row.selected.status for row in read(place / "a" / "rows.jsonl").rows}
+    for name, sample in found.items():
+        assert sample.scores is not None
+        assert sample.scores["grader"].metadata is not None
+        assert sample.scores["grader"].metadata["status"] == status[name]
+    calls = sum(int(sample.metadata["calls"]) for sample in found.values())
     assert calls == len(scripted.requests)
 
 
