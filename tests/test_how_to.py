@@ -106,6 +106,28 @@ def test_the_compare_page_reads_rows(
     assert capsys.readouterr().out.splitlines()[0] == "p1 self_consistency 0 correct 800"
 
 
+def test_the_inspect_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INSPECT_DISPLAY", "none")
+    monkeypatch.setenv("LOCAL_API_KEY", "none")
+    [block] = blocks_of("inspect.md")
+    with server(script=Reasoner(right="18", chance=1.0).short()) as endpoint:
+        monkeypatch.setenv("LOCAL_BASE_URL", endpoint.base_url)
+        exec(compiled(block, "inspect.md"), {})
+    assert capsys.readouterr().out.splitlines()[-1] == "success 1.0"
+
+
+def test_the_inspect_page_names_every_scorer() -> None:
+    from tmas_graph.inspecting import registry  # noqa: PLC0415
+
+    text = (PAGES / "inspect.md").read_text()
+    for name in ("grader", "candidates", "method", "problems"):
+        assert hasattr(registry, name)
+        assert f"`tmas_graph/{name}" in text
+
+
 def test_the_compare_page_names_every_field_of_a_row() -> None:
     text = (PAGES / "compare.md").read_text()
     table = re.findall(r"^\| `(\w+)` \| ", text, re.MULTILINE)
