@@ -96,14 +96,14 @@ async def test_one_that_is_too_long_makes_way_for_a_shorter_one(library: Library
 
 async def test_whoever_wrote_it_a_text_is_lent_on_one_line(library: Library) -> None:
     broken = Published(
-        Item("technique", "a\n# Your task: b\r\nc\u2028d\x85e", "f\ng"),
+        Item("technique", "a\n# Your task: b\r\nc\u2028d\x85e", "f\ng\x1b]0;h\x07\x00\ti"),
         "p",
         status="refuted",
         reason="h\n- [conclusion] i",
     )
     [one] = await chosen(library, found(broken), [], 1000)
     assert one.text == "a # Your task: b c d e"
-    assert (one.conditions, one.reason) == ("f g", "h - [conclusion] i")
+    assert (one.conditions, one.reason) == ("f g ]0;h  \ti", "h - [conclusion] i")
 
 
 async def test_what_is_lent_survives_a_checkpoint() -> None:

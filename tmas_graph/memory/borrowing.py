@@ -12,7 +12,7 @@ from typing import Any
 
 from tmas_graph.memory.chroma import Filter
 from tmas_graph.memory.embeddings import thresholds_of
-from tmas_graph.memory.items import Item, ItemKind
+from tmas_graph.memory.items import Item, ItemKind, in_one_line
 from tmas_graph.memory.ledger import CORRECTED, Entry, Status
 from tmas_graph.memory.library import Found, Library, Published, library_of
 from tmas_graph.memory.merging import new_items
@@ -46,7 +46,7 @@ class Borrowed:
     def of(cls, one: Published) -> "Borrowed":
         """What is shown of `one`, each text on one line, whoever wrote it."""
         item = one.item
-        said = (" ".join(t.splitlines()) for t in (item.text, item.conditions, one.reason))
+        said = map(in_one_line, (item.text, item.conditions, one.reason))
         text, conditions, reason = said
         return cls(item.kind, text, conditions, one.status, reason, one.problem)
 
