@@ -239,7 +239,8 @@ def explained(where: Where, error: BaseException) -> StorageError:
         return silent(where.server, error)
     return StorageError(
         f"memory: {where} can't be used ({reason_of(error)}). "
-        "Set memory_folder to a writable folder, or memory_server to a Chroma server."
+        "Set memory_folder to a writable folder, or memory_server to a Chroma server; "
+        "if its files are damaged, move them away."
     )
 
 
