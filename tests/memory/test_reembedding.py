@@ -196,6 +196,7 @@ async def test_what_changed_since_it_was_broken_off_stays_changed(tmp_path: Path
     after = Library(store, Lengths("other", 3))
     assert await after.reembed() == len(ITEMS) - 9 + 1
     assert set(await after.find()) == {refuted, new, *first[10:]}
+    assert await after.lost([one.id for one in gone]) == set()  # it knows that they were deleted
     assert await store.ids("tmas-library" + NEXT) == []
     await store.close()
 

@@ -45,6 +45,8 @@ class Client:
 
     def about(self, name: str) -> Data | None:
         """The metadata of collection `name`; None if there is none."""
+        if self._where.server:
+            self._collections.pop(name, None)  # another process may have changed them
         found = self._find(name)
         return None if found is None else dict(found.metadata or {})
 

@@ -51,6 +51,7 @@ async def reembed(
                 progress(done + start + len(rows), total)
     if not await store.ids(name):  # the last one was deleted meanwhile
         return await reembed(store, name, embedder, progress)
+    await store.describe(following, {**await store.open(name), **wanted})
     await store.succeed(name)
     return total or len(await store.ids(name))
 
