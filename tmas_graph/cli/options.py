@@ -18,7 +18,7 @@ Home = Annotated[
     typer.Option(
         "--home",
         parser=_place,
-        metavar="PATH",
+        metavar="<path>",
         help="State folder; default: TMAS_HOME, else a folder of the user's.",
         rich_help_panel="Where",
     ),
