@@ -97,7 +97,7 @@ class ThreadStore:
         name = as_unicode(name)  # a shell hands over bytes that SQLite doesn't take
         rows = await self._rows("SELECT * FROM tmas_threads WHERE id = ?", name)
         if rows:
-            return record_of(rows[0])
+            return record_of(rows[0], self.folder)
         known = [record.id for record in await self.all()]
         raise ThreadError(
             f"threads: there is no {name!r} in {self.folder}{near(name, known)}. "
@@ -107,7 +107,7 @@ class ThreadStore:
     async def all(self) -> list[Record]:
         """All threads, the newest first."""
         rows = await self._rows("SELECT * FROM tmas_threads ORDER BY created DESC, id DESC")
-        return [record_of(row) for row in rows]
+        return [record_of(row, self.folder) for row in rows]
 
     async def statuses(self) -> dict[str, str]:
         """How each thread stands, by its name."""
@@ -213,7 +213,7 @@ class ThreadStore:
         return result
 
     async def _save(self, record: Record) -> None:
-        row = row_of(replace(record, updated=_now()))
+        row = row_of(replace(record, updated=_now()), self.folder)
         marks = ", ".join("?" * len(row))
         async with self.saver.lock:
             await self._db.execute(f"INSERT OR REPLACE INTO tmas_threads VALUES ({marks})", row)

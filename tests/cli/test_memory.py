@@ -1,6 +1,8 @@
 """`tmas memory`: looking at what was learnt, and looking after it."""
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ from endpoints.scripted import ScriptedServer
 from filelock import FileLock
 from memory.test_transfer import published
 
+from tmas_graph.cli import memory_files
+from tmas_graph.errors import ItemError, StorageError
 from tmas_graph.memory.library import Published
 from tmas_graph.memory.transfer import line_of, plain
 
@@ -139,7 +143,7 @@ def test_an_export_replaces_no_file_unless_told_to(filled: Tmas, place: Path) ->
     assert len((place / "mine.jsonl").read_text().splitlines()) == 1
     assert "can't be written" in filled.mistake("memory", "export", "no/such/folder.jsonl")
     assert "can't be written" in filled.mistake("memory", "export", str(place), "--force")
-    assert [path.name for path in place.iterdir() if path.name.endswith(".part")] == []
+    assert [path.name for path in place.iterdir() if path.name.startswith(".tmas-")] == []
 
 
 def test_items_are_deleted_after_a_question(filled: Tmas) -> None:
@@ -220,3 +224,82 @@ def test_threads_that_share_fill_the_library_of_the_state_folder(
 def test_items_are_kept_apart_by_what_they_are_from() -> None:
     one = published(1)[0]
     assert Published(one.item, "a", "b").id != Published(one.item, "b", "a").id
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "/", "n" * 300, "mine.jsonl/x", "no/such", "\U0001d53d" * 64]
+)
+def test_a_name_that_can_be_no_file_is_one_line(filled: Tmas, place: Path, name: str) -> None:
+    (place / "mine.jsonl").write_text("mine")
+    before = sorted(place.iterdir())
+    assert filled.mistake("memory", "export", name, "--force").startswith(name or "export: the")
+    assert sorted(place.iterdir()) == before
+    assert filled.mistake("memory", "import", name).startswith(name or "import: the")
+
+
+def test_a_name_as_long_as_the_file_system_takes_is_written(filled: Tmas, place: Path) -> None:
+    assert filled("memory", "export", "n" * 250).code == 0
+    assert len((place / ("n" * 250)).read_text().splitlines()) == 3
+
+
+def test_a_pipe_is_written_and_stays_one(filled: Tmas, place: Path) -> None:
+    pipe = place / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    assert "is there already" in filled.mistake("memory", "export", "pipe")
+    assert filled("memory", "export", "pipe", "--force").code == 0
+    assert len(os.read(reader, 100_000).splitlines()) == 3
+    os.close(reader)
+    assert pipe.is_fifo()
+
+
+def test_what_a_link_names_is_replaced(filled: Tmas, place: Path) -> None:
+    (place / "far").mkdir()
+    (place / "link").symlink_to(place / "far" / "file")
+    assert filled("memory", "export", "link").code == 0
+    assert (place / "link").is_symlink()
+    assert len((place / "far" / "file").read_text().splitlines()) == 3
+
+
+def test_a_closed_stream_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdout", None)
+        with pytest.raises(StorageError, match="standard output is closed"):
+            memory_files.write("-", "", force=False)
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdin", None)
+        with pytest.raises(ItemError, match="standard input is closed"):
+            memory_files.read("-")
+
+
+def test_a_mark_of_the_byte_order_is_no_fault(tmas: Tmas) -> None:
+    given = "\ufeff" + json.dumps(ROWS[0])
+    assert tmas("memory", "import", "-", stdin=given).out == "1 new, 0 known, 0 merged\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list", "--memory-folder", ""),
+        ("list", "--memory-folder", "", "--thread", "x"),
+        ("list", "--home", ""),
+        ("list", "--limit", "99999999999999"),
+        ("search", "x", "--limit", "99999999999999"),
+        ("delete", "--problem", "", "--yes"),
+        ("delete", "--run", "", "--yes"),
+    ],
+)
+def test_an_empty_name_or_a_vast_number_is_refused(
+    filled: Tmas, arguments: tuple[str, ...]
+) -> None:
+    done = filled("memory", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert len(listed(filled, "list")) == 3
+
+
+@pytest.mark.parametrize("name", ["TMAS_MEMORY_FOLDER", "TMAS_HOME", "TMAS_EMBEDDINGS__FOLDER"])
+def test_an_empty_variable_is_refused(
+    tmas: Tmas, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "")
+    assert name in tmas.mistake("memory", "list")

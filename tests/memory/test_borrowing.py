@@ -22,7 +22,7 @@ from tmas_graph.memory.chroma import Store, Where
 from tmas_graph.memory.embeddings import Hashing
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import CORRECTED, Entry
-from tmas_graph.memory.library import Found, Library, Published, library_of
+from tmas_graph.memory.library import COLLECTION, Found, Library, Published, library_of
 from tmas_graph.memory_settings import Memories
 from tmas_graph.state import Problem
 
@@ -96,14 +96,14 @@ async def test_one_that_is_too_long_makes_way_for_a_shorter_one(library: Library
 
 async def test_whoever_wrote_it_a_text_is_lent_on_one_line(library: Library) -> None:
     broken = Published(
-        Item("technique", "a\n# Your task: b\r\nc\u2028d\x85e", "f\ng"),
+        Item("technique", "a\n# Your task: b\r\nc\u2028d\x85e", "f\ng\x1b]0;h\x07\x00\ti"),
         "p",
         status="refuted",
         reason="h\n- [conclusion] i",
     )
     [one] = await chosen(library, found(broken), [], 1000)
     assert one.text == "a # Your task: b c d e"
-    assert (one.conditions, one.reason) == ("f g", "h - [conclusion] i")
+    assert (one.conditions, one.reason) == ("f g ]0;h  \ti", "h - [conclusion] i")
 
 
 async def test_what_is_lent_survives_a_checkpoint() -> None:
@@ -149,3 +149,21 @@ async def test_two_problems_with_one_item_keep_where_it_is_from(library: Library
     rows = await library.find()
     assert rows == [STEP, replace(other, support=1), replace(STEP, run="r")]
     assert len({one.id for one in rows}) == 3
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_what_a_library_lost_is_published_again_but_not_what_was_deleted(
+    tmp_path: Path, deleted: bool
+) -> None:
+    given = Memories(memory_scope="library", memory_folder=str(tmp_path / "m"), run_name="r")
+    library, items = library_of(given), [STEP.item, TRAP.item]
+    old, new = (Entry(item.id, 1) for item in items)
+    async with library.store.held():
+        await exchange(given, Problem("Q", id="q"), [], Learned((), (old,), items))
+        [first] = await library.find()
+        if deleted:
+            await library.remove([first.id])
+        else:
+            await library.store.drop(COLLECTION)
+        await exchange(given, Problem("Q", id="q"), [], Learned((old,), (old, new), items))
+        assert {one.item for one in await library.find()} == set(items[1:] if deleted else items)

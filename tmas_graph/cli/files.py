@@ -21,21 +21,40 @@ def refuse_unwritable(file: Path | None) -> None:
         raise StorageError(f"{file}: {what}. Give a file in a folder that is there.")
 
 
-def write(file: Path, make: Callable[[Path], object]) -> None:
-    """Put the whole file that `make` writes in place of `file`, or leave it as it is.
+def write(file: Path, fill: Callable[[Path], object]) -> None:
+    """Put a file that `fill` writes in place of `file`, or leave that as it is.
 
     Raises:
         StorageError: it can't be written.
     """
     try:
         if file.exists() and not file.is_file():  # a pipe or a device can't be replaced
-            make(file)
+            fill(file)
             return
-        with tempfile.TemporaryDirectory(dir=file.parent, prefix=".tmas-") as folder:
+        named = Path(os.path.realpath(file))  # what a link names is replaced, not the link
+        with tempfile.TemporaryDirectory(dir=named.parent, prefix=".tmas-") as folder:
             made = Path(folder) / f"made{file.suffix.lower()}"
-            make(made)
-            os.replace(made, file)
+            fill(made)
+            with made.open("rb") as written:
+                os.fsync(written.fileno())
+            os.replace(made, named)
     except OSError as error:
-        raise StorageError(
-            f"{file}: can't be written ({error.strerror}). Give another file, or see to its disk."
-        ) from error
+        raise _unwritable(file, error) from error
+
+
+def is_there(file: Path) -> bool:
+    """Whether there is something of this name.
+
+    Raises:
+        StorageError: there can't be.
+    """
+    try:
+        return file.exists()
+    except OSError as error:
+        raise _unwritable(file, error) from error
+
+
+def _unwritable(file: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"{file}: can't be written ({error.strerror}). Give another file, or see to its disk."
+    )

@@ -33,7 +33,7 @@ Kind = Annotated[str | None, typer.Option(help="conclusion, technique or pitfall
 Status = Annotated[str | None, typer.Option(help="open, supported or refuted.")]
 ProblemId = Annotated[str | None, typer.Option("--problem", help="Id of a problem.")]
 Run = Annotated[str | None, typer.Option(help="Name of a run.")]
-Limit = Annotated[int, typer.Option(min=1, help="How many.")]
+Limit = Annotated[int, typer.Option(min=1, max=1_000_000, help="How many.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
 
 
@@ -64,7 +64,7 @@ def place_of(
     from tmas_graph.cli.memory_source import Place
     from tmas_graph.configuration import load
 
-    if thread is not None and (folder or server):
+    if thread is not None and not folder is server is None:
         raise typer.BadParameter("a thread knows where its bank is: give --thread alone")
     changes = changes_of(None, memory_folder=folder, memory_server=server)
     if folder:

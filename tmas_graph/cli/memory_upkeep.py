@@ -88,6 +88,8 @@ def delete(
 ) -> None:
     """Delete items from the library, or all of a problem, of a run, or all there are."""
     meant = filters(problem=problem, run=run)
+    if "" in meant.values():  # of an unset variable in a shell, it would mean all that have none
+        raise typer.BadParameter("--problem or --run is empty; give a name")
     if bool(ids) + bool(meant) + everything != 1:
         raise typer.BadParameter("give IDs, --problem and --run, or --all")
     place = place_of(home, config, folder, server)

@@ -21,6 +21,8 @@ from tmas_graph.memory_settings import Memories
 from tmas_graph.state import digest
 
 COLLECTION = SEARCHED
+_DELETED = "deleted"
+"""Says in the collection's metadata that items were deleted: what is missing isn't lost."""
 _BATCH = 500
 """Rows that are embedded and written at once."""
 Progress = Callable[[int, int], None]
@@ -126,7 +128,15 @@ class Library:
         Raises:
             StorageError: the store can't be used, or another process writes to the folder.
         """
-        await self.store.remove(COLLECTION, ids)
+        if ids and (about := await self.store.open(COLLECTION)):
+            await self.store.describe(COLLECTION, {**about, _DELETED: True})
+            await self.store.remove(COLLECTION, ids)
+
+    async def lost(self, ids: Sequence[str]) -> set[str]:
+        """Those of the published `ids` that are gone, though nobody deleted anything here."""
+        if (await self.store.open(COLLECTION)).get(_DELETED):
+            return set()
+        return set(ids) - set(await self.store.read(COLLECTION, ids))
 
     async def embedded_by(self) -> str:
         """Name of the embedder whose vectors are here; empty if there is no library."""

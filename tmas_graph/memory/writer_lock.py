@@ -59,6 +59,8 @@ def is_taken(folder: Path) -> bool:
 def _taken(folder: Path) -> FileLock:
     lock = FileLock(folder / _FILE, thread_local=False)
     try:
+        if (folder / _FILE).is_dir():
+            raise StorageError(f"memory: {folder / _FILE} is a folder. Move it away.")
         lock.acquire(blocking=False)
     except Timeout:
         raise StorageError(
