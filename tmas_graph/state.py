@@ -138,9 +138,9 @@ class Strategy:
         return sum(max(1, count) for _, count in self.tried)
 
     @property
-    def is_placed(self) -> bool:
-        """Whether it was ever said which candidates used it."""
-        return any(count for _, count in self.tried)
+    def named(self) -> int:
+        """Of how many candidates it was said that they used it."""
+        return sum(count for _, count in self.tried)
 
     @property
     def iterations(self) -> tuple[int, ...]:

@@ -7,12 +7,14 @@ time; the operating system frees it when that process ends, however it ends.
 """
 
 import asyncio
+import os
 import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from errno import ENOTDIR
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,7 +25,7 @@ from langchain_core.runnables import RunnableConfig
 from tmas_graph.call_store import TABLES, SqliteCalls
 from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
 from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
-from tmas_graph.memory.opening import held
+from tmas_graph.memory import library, opening
 from tmas_graph.methods import find
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.call_rows import as_unicode
@@ -35,8 +37,6 @@ from tmas_graph.serde import STORED
 from tmas_graph.settings import Settings, near
 from tmas_graph.state import Problem, Result
 
-LIBRARY = "library"
-"""Folder of the experience that threads share, below the state folder."""
 _DATABASE = "tmas.sqlite"
 _TABLE = """
 CREATE TABLE IF NOT EXISTS tmas_threads (
@@ -79,10 +79,7 @@ class ThreadStore:
         """
         now, settings = _now(), find(method).applied(settings)
         name = name or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-        if settings.memory_folder is None and settings.memory_server is None:
-            own = settings.memory_scope == "problem"
-            place = str((self.folder / (f"memory/{name}" if own else LIBRARY)).resolve())
-            settings = settings.model_copy(update={"memory_folder": place})
+        settings = _placed(settings, self.folder, name)
         record = Record(name, problem, settings, {}, models, 0, "stopped", "", now, now, method)
         record = made_with(record, settings, models)
         await self._save(record)
@@ -160,7 +157,7 @@ class ThreadStore:
                 budget.carry(await calls.spent(), await calls.seconds())
                 place = {BUDGET: budget, LOG: calls}
                 if find(record.method).is_tmas:
-                    async with held(record.settings):
+                    async with opening.held(record.settings):
                         result = await self._advance(record, budget, place, on_event)
                 else:
                     result = await self._again(record, budget, place, on_event)
@@ -240,6 +237,17 @@ class ThreadStore:
             lock.release()
 
 
+def refuse_second_writer(settings: Settings, folder: Path, method: str = "tmas") -> None:
+    """Refuse what would be a thread in `folder`, while another process writes to its memory.
+
+    Raises:
+        StorageError: one does; nothing was made for the thread.
+    """
+    found = find(method)
+    if found.is_tmas:
+        opening.refuse_taken(_placed(found.applied(settings), folder, "of its own"))
+
+
 @asynccontextmanager
 async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
     """Open the threads in `folder`, which is made if it isn't there.
@@ -250,7 +258,32 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
     place = Path(folder)
     try:
         await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
-        connection = await aiosqlite.connect(place / _DATABASE, timeout=60)
+    except OSError as error:
+        raise _unusable(place, error) from error
+    async with _opened(place, place / _DATABASE) as store:
+        yield store
+
+
+@asynccontextmanager
+async def look_into(folder: str | Path) -> AsyncIterator[ThreadStore]:
+    """Open the threads in `folder` to be looked at: where none ever were, nothing is made.
+
+    Raises:
+        StorageError: the folder or its database can't be used.
+    """
+    place = Path(folder)
+    try:
+        known = await asyncio.to_thread(_holds_threads, place)
+    except OSError as error:
+        raise _unusable(place, error) from error
+    async with _opened(place, place / _DATABASE if known else ":memory:") as store:
+        yield store
+
+
+@asynccontextmanager
+async def _opened(place: Path, database: str | Path) -> AsyncIterator[ThreadStore]:
+    try:
+        connection = await aiosqlite.connect(database, timeout=60)
     except (OSError, sqlite3.Error) as error:
         raise _unusable(place, error) from error
     try:
@@ -271,6 +304,21 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
             await store.saver.aclose()
     finally:
         await connection.close()
+
+
+def _placed(settings: Settings, folder: Path, name: str) -> Settings:
+    """`settings` that say where thread `name` keeps its experience: by default, in `folder`."""
+    if settings.memory_folder is not None or settings.memory_server is not None:
+        return settings
+    own = settings.memory_scope == "problem"
+    place = folder / (f"memory/{name}" if own else library.FOLDER)
+    return settings.model_copy(update={"memory_folder": str(place.resolve())})
+
+
+def _holds_threads(folder: Path) -> bool:
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
+    return (folder / _DATABASE).exists()
 
 
 def _config(name: str) -> RunnableConfig:

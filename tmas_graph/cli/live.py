@@ -11,8 +11,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from tmas_graph.cli.counting import counted
 from tmas_graph.cli.plain import line, words
-from tmas_graph.cli.report import counted, headline
+from tmas_graph.cli.report import headline
 from tmas_graph.cli.view import Iteration, Load, View, no_load
 from tmas_graph.state import Outcome
 

@@ -4,6 +4,7 @@ from rich.console import Console, Group
 from rich.panel import Panel
 from rich.text import Text
 
+from tmas_graph.cli.counting import counted
 from tmas_graph.cli.plain import words
 from tmas_graph.records import Record
 from tmas_graph.settings import Settings
@@ -101,13 +102,6 @@ def spend(calls: int, tokens: int, cost: float = 0.0) -> str:
 def money(cost: float) -> str:
     """A cost in a currency that only the user knows."""
     return f"{cost:,.2f}" if cost >= 100 else f"{cost:.3g}"
-
-
-def counted(count: int, what: str) -> str:
-    """`1 call`, `2 calls`, `2 strategies`."""
-    if count == 1:
-        return f"1 {what}"
-    return f"{count:,} {what[:-1]}ies" if what.endswith("y") else f"{count:,} {what}s"
 
 
 def of_roles(rows: dict[str, Usage]) -> tuple[list[str], list[list[str]]]:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import typer
 from rich.console import Console
 
+from tmas_graph.cli.counting import counted
 from tmas_graph.cli.plain import complain, line, words
-from tmas_graph.cli.report import counted
 from tmas_graph.cli.run_view import RunView, duration, table_of
 from tmas_graph.cli.session import start_local_models
 from tmas_graph.cli.telemetry import exporting

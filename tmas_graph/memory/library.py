@@ -151,6 +151,10 @@ class Library:
         """The items `meant`, or all, in the order in which they were first published."""
         return list(map(_published, await self.store.find(COLLECTION, meant or Filter())))
 
+    async def ids(self) -> list[str]:
+        """The ids of all items."""
+        return await self.store.ids(COLLECTION)
+
     async def read(self, ids: Iterable[str]) -> list[Published]:
         """The published ones of `ids`."""
         return list(map(_published, (await self.store.read(COLLECTION, list(ids))).values()))
