@@ -82,7 +82,7 @@ def read_at(place: "Place", work: Callable[["Source"], Awaitable[_T]]) -> tuple[
     """What `work` gives, done at `place`, and what is there."""
     from tmas_graph.cli.memory_source import source_at
 
-    async def reading() -> tuple[_T, Source]:
+    async def reading() -> "tuple[_T, Source]":
         async with source_at(place) as source:
             return await work(source), source
 

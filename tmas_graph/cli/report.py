@@ -47,6 +47,8 @@ def report(console: Console, record: Record, result: Result, *, already: bool = 
     spent = spend(usage.calls, usage.tokens, usage.cost)
     done = counted(result.iterations, "iteration")
     lines.append(Text(f"{done} · {spent} · {STOPS[result.stop]}"))
+    if hint := _too_short(record, result):
+        lines.append(Text(hint, style="yellow"))
     if already or result.stop == "budget":
         lines.append(Text(_more(record, result, already), style="yellow"))
     lines.append(Text(f"thread {record.id} · tmas show {record.id}", style="dim"))
@@ -59,8 +61,24 @@ def _verdict(record: Record, result: Result) -> str:
     if result.answer is None and result.stop == "budget":
         return "no answer: the budget was spent before a candidate came through with one"
     if result.answer is None:
-        return "no answer: no candidate gave one; allow longer replies with --set max_tokens=…"
+        more = (
+            "" if _too_short(record, result) else "; allow longer replies with --set max_tokens=…"
+        )
+        return f"no answer: no candidate gave one{more}"
     return f"answer: {result.answer}   (confidence {result.confidence:.0%})"
+
+
+def _too_short(record: Record, result: Result) -> str:
+    """What to do where most candidates were truncated; nothing to say elsewhere."""
+    count, all_of_them = sum(a.outcome == "truncated" for a in result.attempts), result.attempts
+    if 2 * count <= len(all_of_them):
+        return ""
+    own = record.settings.roles.solution.max_tokens is not None
+    name, most = "max_tokens", record.settings.endpoint("solution").max_tokens
+    return (
+        f"{count} of {counted(len(all_of_them), 'candidate')} met {name} {most}: "
+        f"raise it with --set {'roles.solution.' if own else ''}{name}=…"
+    )
 
 
 def _more(record: Record, result: Result, already: bool) -> str:
