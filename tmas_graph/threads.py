@@ -316,7 +316,8 @@ def _placed(settings: Settings, folder: Path, name: str) -> Settings:
 
 
 def _holds_threads(folder: Path) -> bool:
-    if folder.exists() and not folder.is_dir():
+    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not nearest.is_dir():
         raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
     return (folder / _DATABASE).exists()
 

@@ -61,9 +61,7 @@ def _verdict(record: Record, result: Result) -> str:
     if result.answer is None and result.stop == "budget":
         return "no answer: the budget was spent before a candidate came through with one"
     if result.answer is None:
-        more = (
-            "" if _too_short(record, result) else "; allow longer replies with --set max_tokens=…"
-        )
+        more = "" if _too_short(record, result) else "; allow longer ones: --set max_tokens=…"
         return f"no answer: no candidate gave one{more}"
     return f"answer: {result.answer}   (confidence {result.confidence:.0%})"
 
@@ -74,10 +72,10 @@ def _too_short(record: Record, result: Result) -> str:
     if 2 * count <= len(all_of_them):
         return ""
     own = record.settings.roles.solution.max_tokens is not None
-    name, most = "max_tokens", record.settings.endpoint("solution").max_tokens
+    most = record.settings.endpoint("solution").max_tokens
     return (
-        f"{count} of {counted(len(all_of_them), 'candidate')} met {name} {most}: "
-        f"raise it with --set {'roles.solution.' if own else ''}{name}=…"
+        f"{count} of {counted(len(all_of_them), 'candidate')} truncated at max_tokens {most}: "
+        f"raise it with --set {'roles.solution.' if own else ''}max_tokens=…"
     )
 
 

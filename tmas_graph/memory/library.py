@@ -49,8 +49,8 @@ class Origin:
     @classmethod
     def of(cls, problem: Problem, run: str = "", thread: str = "") -> "Origin":
         """What there is to say of `problem`, as `thread` of `run` works on it."""
-        question = " ".join(problem.question.split())[:LONGEST_QUESTION]
-        return cls(problem.id, run, question, thread)
+        whole = problem.question.encode(errors="backslashreplace").decode()  # else Chroma fails
+        return cls(problem.id, run, " ".join(whole.split())[:LONGEST_QUESTION], thread)
 
 
 @dataclass(frozen=True, slots=True)
