@@ -59,7 +59,8 @@ def print_none(meant: Mapping[str, str], all_of_it: Sequence[Held], title: str) 
         return
     rows = [one.plain() for one in all_of_it]
     counts = {name: Counter(str(row[name]) for row in rows) for name in meant}
-    asked = " ".join(f"--{n} {v!r}{near(v, counts[n])}" for n, v in meant.items())
+    hints = {n: near(v, counts[n]) if v not in counts[n] else "" for n, v in meant.items()}
+    asked = " ".join(f"--{name} {value!r}{hints[name]}" for name, value in meant.items())
     said = f"Nothing in {title} matches {asked}. It holds {counted(len(rows), 'item')}:"
     Console().print(words(said), soft_wrap=True)
     for name, count in counts.items():

@@ -73,8 +73,9 @@ def _too_short(record: Record, result: Result) -> str:
         return ""
     own = record.settings.roles.solution.max_tokens is not None
     most = record.settings.endpoint("solution").max_tokens
+    limit = "the server's limit" if most is None else f"max_tokens {most}"
     return (
-        f"{count} of {counted(len(all_of_them), 'candidate')} truncated at max_tokens {most}: "
+        f"{count} of {counted(len(all_of_them), 'candidate')} truncated at {limit}: "
         f"raise it with --set {'roles.solution.' if own else ''}max_tokens=…"
     )
 
