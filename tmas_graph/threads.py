@@ -7,14 +7,12 @@ time; the operating system frees it when that process ends, however it ends.
 """
 
 import asyncio
-import os
 import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from errno import ENOTDIR
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,9 +20,10 @@ import aiosqlite
 from filelock import FileLock, Timeout
 from langchain_core.runnables import RunnableConfig
 
-from tmas_graph.call_store import TABLES, SqliteCalls
+from tmas_graph import state_folder
+from tmas_graph.call_store import SqliteCalls
 from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
-from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
+from tmas_graph.errors import ThreadBusy, ThreadError
 from tmas_graph.memory import library, opening
 from tmas_graph.methods import find
 from tmas_graph.models.budget import Budget
@@ -37,16 +36,6 @@ from tmas_graph.serde import STORED
 from tmas_graph.settings import Settings, near
 from tmas_graph.state import Problem, Result
 
-_DATABASE = "tmas.sqlite"
-_TABLE = """
-CREATE TABLE IF NOT EXISTS tmas_threads (
-    id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL, version INTEGER NOT NULL,
-    problem TEXT NOT NULL, settings TEXT NOT NULL, prompts TEXT NOT NULL, models TEXT NOT NULL,
-    status TEXT NOT NULL, cause TEXT NOT NULL, method TEXT NOT NULL DEFAULT 'tmas')
-"""
-_COLUMN = "ALTER TABLE tmas_threads ADD COLUMN method TEXT NOT NULL DEFAULT 'tmas'"
-"""For a state folder that was made before there were other methods."""
-
 
 class ThreadStore:
     """The threads of one state folder; get one from `open_threads`."""
@@ -57,7 +46,7 @@ class ThreadStore:
         self._db = connection
         self.saver = GroupingSqliteSaver(
             connection,
-            folder / _DATABASE,
+            folder / state_folder.DATABASE,
             serde=ZippingSerializer(allowed_msgpack_modules=STORED),
         )
 
@@ -167,7 +156,7 @@ class ThreadStore:
                 with suppress(sqlite3.Error):
                     await self._save(replace(record, status="stopped", cause=_cause(error)))
                 if isinstance(error, sqlite3.Error):
-                    raise _unusable(self.folder, error) from error
+                    raise state_folder.unusable(self.folder, error) from error
                 raise
             return replace(result, usage=budget.spent)
 
@@ -256,11 +245,8 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
         StorageError: the folder or its database can't be used.
     """
     place = Path(folder)
-    try:
-        await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
-    except OSError as error:
-        raise _unusable(place, error) from error
-    async with _opened(place, place / _DATABASE) as store:
+    database = await asyncio.to_thread(state_folder.made, place)
+    async with _opened(place, database) as store:
         yield store
 
 
@@ -272,38 +258,23 @@ async def look_into(folder: str | Path) -> AsyncIterator[ThreadStore]:
         StorageError: the folder or its database can't be used.
     """
     place = Path(folder)
-    try:
-        known = await asyncio.to_thread(_holds_threads, place)
-    except OSError as error:
-        raise _unusable(place, error) from error
-    async with _opened(place, place / _DATABASE if known else ":memory:") as store:
+    database = await asyncio.to_thread(state_folder.found, place)
+    async with _opened(place, database) as store:
         yield store
 
 
 @asynccontextmanager
-async def _opened(place: Path, database: str | Path) -> AsyncIterator[ThreadStore]:
-    try:
-        connection = await aiosqlite.connect(database, timeout=60)
-    except (OSError, sqlite3.Error) as error:
-        raise _unusable(place, error) from error
-    try:
+async def _opened(place: Path, database: Path | None) -> AsyncIterator[ThreadStore]:
+    async with state_folder.connected(place, database) as connection:
         store = ThreadStore(place, connection)
         try:
             await store.saver.setup()
-            for table in (_TABLE, *TABLES):
-                await connection.execute(table)
-            columns = await connection.execute_fetchall("PRAGMA table_info(tmas_threads)")
-            if "method" not in {column[1] for column in columns}:
-                await connection.execute(_COLUMN)
-            await connection.commit()
         except sqlite3.Error as error:
-            raise _unusable(place, error) from error
+            raise state_folder.unusable(place, error) from error
         try:
             yield store
         finally:
             await store.saver.aclose()
-    finally:
-        await connection.close()
 
 
 def _placed(settings: Settings, folder: Path, name: str) -> Settings:
@@ -313,13 +284,6 @@ def _placed(settings: Settings, folder: Path, name: str) -> Settings:
     own = settings.memory_scope == "problem"
     place = folder / (f"memory/{name}" if own else library.FOLDER)
     return settings.model_copy(update={"memory_folder": str(place.resolve())})
-
-
-def _holds_threads(folder: Path) -> bool:
-    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not nearest.is_dir():
-        raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
-    return (folder / _DATABASE).exists()
 
 
 def _config(name: str) -> RunnableConfig:
@@ -333,10 +297,3 @@ def _now() -> str:
 def _cause(error: BaseException) -> str:
     interrupted = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
     return "interrupted" if interrupted else str(error) or type(error).__name__
-
-
-def _unusable(folder: Path, error: Exception) -> StorageError:
-    reason = getattr(error, "strerror", None) or error
-    return StorageError(
-        f"state folder: {folder} can't be used ({reason}). Give another with --home or TMAS_HOME."
-    )
