@@ -42,7 +42,7 @@ async def test_the_python_page_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = blocks_of("python.md")
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     names: dict[str, Any] = {"__name__": "how_to"}
     with server(script=Reasoner(chance=1.0).short()) as endpoint:
         monkeypatch.setenv("TMAS_BASE_URL", endpoint.base_url)
@@ -50,7 +50,9 @@ async def test_the_python_page_runs(
             result = eval(compiled(block, "python.md"), names)
             if inspect.iscoroutine(result):
                 await result
-    assert "The answer is 42." in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "The answer is 42." in out
+    assert re.search(r"^E1 \w+ open \S", out, re.MULTILINE)
 
 
 def test_a_method_is_added_in_ten_lines(

@@ -1,9 +1,10 @@
 """Options of `tmas memory`, and what becomes of them."""
 
+import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -46,10 +47,15 @@ def filters(**values: str | None) -> dict[str, str]:
     given = {name: value for name, value in values.items() if value is not None}
     from tmas_graph.memory.items import KINDS
     from tmas_graph.memory.ledger import STATUSES
+    from tmas_graph.settings import near
 
     for name, known in (("kind", KINDS), ("status", STATUSES)):
-        if given.get(name, known[0]) not in known:
-            raise typer.BadParameter(f"--{name} is one of {', '.join(known)}")
+        if (value := given.get(name, known[0])) not in known:
+            *first, last = known
+            raise typer.BadParameter(
+                f"--{name}: there is no {value!r}{near(value, known)}. "
+                f"It is one of {', '.join(first)} and {last}."
+            )
     return given
 
 
@@ -72,13 +78,13 @@ def place_of(
     return Place(home_of(home), load(config, changes=changes).settings, thread)
 
 
-def read_at(place: "Place", work: Callable[["Source"], Awaitable[_T]]) -> tuple[_T, str]:
-    """What `work` gives, done at `place`, and how that is named."""
+def read_at(place: "Place", work: Callable[["Source"], Awaitable[_T]]) -> tuple[_T, "Source"]:
+    """What `work` gives, done at `place`, and what is there."""
     from tmas_graph.cli.memory_source import source_at
 
-    async def reading() -> tuple[_T, str]:
+    async def reading() -> "tuple[_T, Source]":
         async with source_at(place) as source:
-            return await work(source), source.title
+            return await work(source), source
 
     return finished(reading)
 
@@ -86,11 +92,13 @@ def read_at(place: "Place", work: Callable[["Source"], Awaitable[_T]]) -> tuple[
 def agreed(question: str) -> bool:
     """Whether the user says yes; who can't be asked doesn't."""
     typer.echo(f"{question} [y/N]: ", err=True, nl=False)  # the standard output is for results
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    said = sys.stdin.readline()
+    if not said:
+        typer.echo("", err=True)
+        typer.echo("nobody answered; --yes deletes without a question", err=True)
+    return said.strip().lower() in ("y", "yes")
 
 
-def finished(work: Callable[[], Awaitable[_T]]) -> _T:
+def finished(work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
     """What `work` gives, when it has."""
-    from tmas_graph.running import run_blocking
-
-    return run_blocking(work)
+    return asyncio.run(work())

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import typer
 from rich.console import Console
 
+from tmas_graph.cli.counting import counted
 from tmas_graph.cli.plain import complain, line, words
-from tmas_graph.cli.report import counted
 from tmas_graph.cli.run_view import RunView, duration, table_of
 from tmas_graph.cli.session import start_local_models
 from tmas_graph.cli.telemetry import exporting
@@ -27,6 +27,7 @@ from tmas_graph.evaluation.runner import Watch
 from tmas_graph.models import pool
 from tmas_graph.running import run_blocking
 from tmas_graph.settings import Settings
+from tmas_graph.threads import refuse_second_writer
 
 Wanted = More
 
@@ -78,6 +79,7 @@ def start(
     labels = wanted.labels or ["tmas"]
     plan = fresh(source, found, names, labels, settings, limits=wanted.limits, shard=problems.shard)
     for entrant in plan.entrants:
+        refuse_second_writer(entrant.settings, folder, entrant.label)
         start_local_models(entrant.settings)
     _run(
         folder, partial(sitting.begin, folder, plan, found), settings, as_json=as_json, quiet=quiet
@@ -88,7 +90,10 @@ def resume(
     folder: Path, more: More, config: Path | None, *, accept_changes: bool, as_json: bool
 ) -> None:
     """Let the run in `folder` go on and print how it ended."""
-    keys, settings = load(config).settings, read_plan(folder).settings
+    keys, plan = load(config).settings, read_plan(folder)
+    for entrant in plan.entrants:
+        refuse_second_writer(entrant.settings, folder, entrant.label)
+    settings = plan.settings
     start_local_models(settings)
 
     def tell(news: list[str]) -> None:

@@ -6,7 +6,8 @@ a resume, a replay or a fork shows what was chosen then, whatever others have pu
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from tmas_graph.memory.chroma import Filter
 from tmas_graph.memory.embeddings import thresholds_of
 from tmas_graph.memory.items import Item, ItemKind, in_one_line
 from tmas_graph.memory.ledger import CORRECTED, Entry, Status
-from tmas_graph.memory.library import Found, Library, Published, library_of
+from tmas_graph.memory.library import Found, Library, Origin, Published, library_of
 from tmas_graph.memory.merging import new_items
 from tmas_graph.memory_settings import Memories
 from tmas_graph.prompts import estimate_tokens
@@ -65,6 +66,8 @@ class Learned:
     after: Sequence[Entry]
     items: Iterable[Item]
     """Those of the ledger that are at hand."""
+    thread: str = ""
+    """Name of the thread that learned it, where it has one."""
 
     def changed(self) -> list[tuple[Item, Entry]]:
         """The items that are new, or stand otherwise than before."""
@@ -101,15 +104,18 @@ async def exchange(
     """
     if settings.memory_scope == "problem":
         return ()
-    library, run = library_of(settings), settings.run_name
+    library = library_of(settings)
+    origin = Origin.of(problem, settings.run_name, learned.thread)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
 
     def published(rows: Iterable[tuple[Item, Entry]]) -> list[Published]:
-        return [Published.of(item, entry, problem.id, run) for item, entry in rows]
+        return [Published.of(item, entry, origin, now) for item, entry in rows]
 
     before = published(learned.unchanged())
     lost = await library.lost([one.id for one in before])
     again = [one for one in before if one.id in lost]
-    await library.write([*again, *published(learned.changed())])
+    changed = published(learned.changed())
+    await library.write([*again, *await _first_dated(library, changed)])
     query = "\n".join([problem.question, *summaries])
     found = await library.nearest(query, others(settings, problem.id), _CANDIDATES)
     return rows_of(await chosen(library, found, learned.items, lent_tokens(settings)))
@@ -178,6 +184,12 @@ def borrowed_of(rows: Iterable[Sequence[Any]]) -> tuple[Borrowed, ...]:
 def rows_of(borrowed: Iterable[Borrowed]) -> tuple[Row, ...]:
     """`borrowed` as the graph's state keeps it."""
     return tuple(astuple(one) for one in borrowed)
+
+
+async def _first_dated(library: Library, items: Sequence[Published]) -> list[Published]:
+    """`items`, those that were published before with the time at which they first were."""
+    known = {one.id: one.time for one in await library.read([one.id for one in items])}
+    return [replace(one, time=known.get(one.id, one.time)) for one in items]
 
 
 def _parted(ranked: Sequence[Found]) -> tuple[list[Found], list[Found]]:

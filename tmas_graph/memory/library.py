@@ -18,15 +18,41 @@ from tmas_graph.memory.ledger import Entry, Status
 from tmas_graph.memory.opening import embedder_of, where
 from tmas_graph.memory.reembedding import reembed
 from tmas_graph.memory_settings import Memories
-from tmas_graph.state import digest
+from tmas_graph.state import Problem, digest
 
 COLLECTION = SEARCHED
 _DELETED = "deleted"
 """Says in the collection's metadata that items were deleted: what is missing isn't lost."""
+FOLDER = "library"
+"""Where threads that share keep it, below their state folder."""
+LONGEST_QUESTION = 200
+"""Characters of a question that stand with what its problem taught."""
+_LATE = ("question", "thread", "time")
+"""What rows that an earlier version wrote don't say."""
 _BATCH = 500
 """Rows that are embedded and written at once."""
 Progress = Callable[[int, int], None]
 """Told how many of how many are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where items are from."""
+
+    problem: str = ""
+    """Id of the problem; empty: of none."""
+    run: str = ""
+    """Name of the run; empty: it had none."""
+    question: str = ""
+    """How the problem begins, on one line."""
+    thread: str = ""
+    """Name of the thread; empty: not known."""
+
+    @classmethod
+    def of(cls, problem: Problem, run: str = "", thread: str = "") -> "Origin":
+        """What there is to say of `problem`, as `thread` of `run` works on it."""
+        whole = problem.question.encode(errors="backslashreplace").decode()  # else Chroma fails
+        return cls(problem.id, run, " ".join(whole.split())[:LONGEST_QUESTION], thread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +70,28 @@ class Published:
     contradictions: int = 0
     reason: str = ""
     """Why it was refuted."""
+    question: str = ""
+    """How the problem begins; empty: not known."""
+    thread: str = ""
+    """Name of the thread that published it last; empty: not known."""
+    time: str = ""
+    """When it was first published, in ISO 8601 and UTC; empty: not known."""
 
     @classmethod
-    def of(cls, item: Item, entry: Entry, problem: str, run: str) -> "Published":
+    def of(cls, item: Item, entry: Entry, origin: Origin, time: str = "") -> "Published":
         """`item` as the ledger's `entry` says that it stands."""
         return cls(
             item,
-            problem,
-            run,
+            origin.problem,
+            origin.run,
             entry.iteration,
             entry.status,
             entry.support,
             entry.contradictions,
             entry.reason,
+            origin.question,
+            origin.thread,
+            time,
         )
 
     @property
@@ -117,6 +152,10 @@ class Library:
     async def find(self, meant: Filter | None = None) -> list[Published]:
         """The items `meant`, or all, in the order in which they were first published."""
         return list(map(_published, await self.store.find(COLLECTION, meant or Filter())))
+
+    async def ids(self) -> list[str]:
+        """The ids of all items."""
+        return await self.store.ids(COLLECTION)
 
     async def read(self, ids: Iterable[str]) -> list[Published]:
         """The published ones of `ids`."""
@@ -181,6 +220,9 @@ def _data(one: Published) -> Data:
         "support": one.support,
         "contradictions": one.contradictions,
         "reason": one.reason,
+        "question": one.question,
+        "thread": one.thread,
+        "time": one.time,
     }
 
 
@@ -195,4 +237,5 @@ def _published(row: Row) -> Published:
         int(data["support"]),
         int(data["contradictions"]),
         str(data["reason"]),
+        *(str(data.get(name, "")) for name in _LATE),
     )
