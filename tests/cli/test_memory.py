@@ -209,7 +209,7 @@ def test_a_search_leaves_out_what_has_nothing_in_common(filled: Tmas) -> None:
     assert out.endswith("similarity by hashing: shared words and letters, not meaning\n")
     none = filled("memory", "search", "").out
     assert "is like that" in none
-    assert "3 further items left out: nothing in common with the text" in none
+    assert "3 items left out: nothing in common with the text" in none
     assert listed(filled, "search", "") == []
 
 
