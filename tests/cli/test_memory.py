@@ -212,7 +212,7 @@ def test_a_search_leaves_out_what_has_nothing_in_common(filled: Tmas) -> None:
     assert out.endswith("similarity by hashing: shared words and letters, not meaning\n")
     none = filled("memory", "search", "").out
     assert "is like that" in none
-    assert "3 further items left out: nothing in common with the text" in none
+    assert "3 items left out: nothing in common with the text" in none
     assert listed(filled, "search", "") == []
 
 
@@ -228,7 +228,7 @@ def test_in_a_narrow_terminal_the_text_keeps_its_room(
     out = tmas("memory", "list").out
     assert text[:30] in out
     assert "pitfall" in out
-    assert "2026" not in out
+    assert "2026-01-31" in out
     assert "How many" not in out
     assert max(map(len, out.splitlines()[:3])) <= 80
     monkeypatch.setenv("COLUMNS", "300")

@@ -47,7 +47,7 @@ def print_found(held: Sequence[Held], far: int, source: Source) -> None:
     else:
         _note(f"Nothing in {source.title} is like that.")
     if far:
-        _note(f"{counted(far, 'further item')} left out: nothing in common with the text")
+        _note(f"{counted(far, 'item')} left out: nothing in common with the text")
     if not source.knows_meaning:
         _note("similarity by hashing: shared words and letters, not meaning")
 
@@ -156,9 +156,9 @@ def _columns(held: Sequence[Held]) -> list[Column]:
         column("kind", 2, cells("kind")),
         column("status", 3, cells("status")),
         Column("support", cells("support"), rank=6, optional=True),
-        column("problem", 4, [_problem(row) for row in rows], optional=True),
+        column("problem", 5, [_problem(row) for row in rows], optional=True),
         column("run", 7, cells("run"), optional=True),
-        column("since", 5, [_since(row) for row in rows]),
+        column("since", 4, [_since(row) for row in rows]),
         Column("text", [_said(row) for row in rows], right=False),
     ]
 
