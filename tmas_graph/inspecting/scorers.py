@@ -106,7 +106,7 @@ def grader(judge: bool = False) -> Scorer:
         about = f"{done.verdict.outcome}: {done.verdict.cause}"
         if done.judgement:
             about += f"; the judge: {done.judgement.opinion}. {done.judgement.reason}"
-        status = status_of(done)
+        status = done.status
         return Score(
             value=LETTERS[status], answer=answer, explanation=about, metadata={"status": status}
         )
@@ -147,7 +147,7 @@ async def _candidates(
     statuses: dict[str | None, Status] = {None: "unanswered"}
     for answer in dict.fromkeys(answers):
         if answer is not None:
-            statuses[answer] = status_of(await _graded(boxed(answer), state, target, False))
+            statuses[answer] = (await _graded(boxed(answer), state, target, False)).status
     tries: dict[int, list[Try]] = {}
     classes = await asyncio.to_thread(group, answers)
     for attempt, number in zip(attempts, classes, strict=True):
@@ -180,12 +180,3 @@ def _answer(state: TaskState) -> tuple[str | None, str]:
 def boxed(answer: str) -> str:
     """`answer` as a solution ends."""
     return rf"\boxed{{{answer}}}"
-
-
-def status_of(done: Graded) -> Status:
-    """The status of a graded answer: the judge's word counts where the rules are unsure."""
-    if done.accepted:
-        return "correct"
-    if done.verdict.outcome == "unsure" and done.judgement:
-        return "incorrect" if done.judgement.opinion == "incorrect" else "unsure"
-    return done.verdict.outcome

@@ -137,7 +137,7 @@ class Library:
             batch = items[begin : begin + _BATCH]
             vectors = await self.embedder.embed([one.item.text for one in batch])
             rows = [
-                Row(one.id, one.item.text, _data(one), vector)
+                Row(one.id, one.item.text, data_of(one), vector)
                 for one, vector in zip(batch, vectors, strict=True)
             ]
             await self.store.write(COLLECTION, rows, about)
@@ -209,7 +209,8 @@ def library_to_read(settings: Memories) -> Library:
     return Library(Store(where(settings), writable=False), embedder_of(settings.embeddings))
 
 
-def _data(one: Published) -> Data:
+def data_of(one: Published) -> Data:
+    """What stands beside the text of `one` in its row."""
     return {
         "kind": one.item.kind,
         "conditions": one.item.conditions,

@@ -15,7 +15,7 @@ from tmas_graph.errors import ItemError
 from tmas_graph.memory.embeddings import Embedder, thresholds_of
 from tmas_graph.memory.items import KINDS, Item
 from tmas_graph.memory.ledger import STATUSES
-from tmas_graph.memory.library import LONGEST_QUESTION, Published
+from tmas_graph.memory.library import LONGEST_QUESTION, Published, data_of
 from tmas_graph.memory.merging import new_items
 from tmas_graph.settings import near
 
@@ -40,22 +40,7 @@ _NEEDED = ("kind", "text")
 
 def plain(one: Published) -> dict[str, Any]:
     """Every field of `one`, as plain values."""
-    return {
-        "id": one.id,
-        "kind": one.item.kind,
-        "text": one.item.text,
-        "conditions": one.item.conditions,
-        "problem": one.problem,
-        "run": one.run,
-        "iteration": one.iteration,
-        "status": one.status,
-        "support": one.support,
-        "contradictions": one.contradictions,
-        "reason": one.reason,
-        "question": one.question,
-        "thread": one.thread,
-        "time": one.time,
-    }
+    return {"id": one.id, "kind": one.item.kind, "text": one.item.text, **data_of(one)}
 
 
 def line_of(one: Published) -> str:
