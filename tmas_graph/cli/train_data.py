@@ -17,7 +17,7 @@ REPORT = "report.json"
 
 
 def data(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs.")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Folders of runs.")],
     out: Annotated[
         Path,
         typer.Option(help="Folder for train.parquet, held_out.parquet and report.json."),

@@ -197,10 +197,8 @@ def _notes(
     """What a reader of the files should know."""
     yield from (note for run in runs for note in run.notes)
     if len(found.by_model) > 1:
-        yield (
-            f"p0 is counted over {len(found.by_model)} models ({', '.join(sorted(found.by_model))});"
-            " --model counts one alone"
-        )
+        names = ", ".join(sorted(found.by_model))
+        yield f"p0 is counted over several models ({names}); --model counts one alone"
     if making.renewed:
         yield f"the templates of {making.renewed} prompts have changed since they were sent"
     for name, part in parts.items():

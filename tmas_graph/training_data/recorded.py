@@ -50,8 +50,10 @@ def read_all(folders: Sequence[Path]) -> list[Recorded]:
     Raises:
         StorageError, ThreadChanged, ProblemError, MissingExtra: as `read`.
     """
-    once = {realpath(folder): folder for folder in reversed(folders)}
-    return [read(folder) for folder in reversed(once.values())]
+    once = dict[str, Path]()
+    for folder in folders:
+        once.setdefault(realpath(folder), folder)
+    return [read(folder) for folder in once.values()]
 
 
 def read(folder: Path) -> Recorded:
