@@ -73,21 +73,31 @@ def read(file: Path) -> list[Row]:
 
 def stream(file: Path) -> Iterator[Row]:
     """The rows of `file`, of which few are in memory at once; raises what `read` raises."""
+    for place, values in enumerate(_records(file)):
+        yield _Reading(values, f"{file}: row {place}").row(place)
+
+
+def _records(file: Path) -> Iterator[Mapping[str, Any]]:
+    """The rows of `file` as plain values."""
     parquet, failures = _pyarrow()
     try:
         with parquet.ParquetFile(file) as opened:
-            _refuse_missing(file, opened.schema_arrow.names)
-            place = 0
-            for batch in opened.iter_batches(_AT_ONCE, columns=list(COLUMNS)):
-                for values in batch.to_pylist():
-                    yield _Reading(values, f"{file}: row {place}").row(place)
-                    place += 1
+            missing = [name for name in COLUMNS if name not in opened.schema_arrow.names]
+            if not missing:
+                for batch in opened.iter_batches(_AT_ONCE, columns=list(COLUMNS)):
+                    yield from batch.to_pylist()
+                return
+            known = ", ".join(opened.schema_arrow.names)
     except failures as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise StorageError(
             f"{file}: can't be read as parquet ({reason:.200}). Give a file that "
             "`tmas train data` has written."
         ) from error
+    raise StorageError(
+        f'{file}: no column "{missing[0]}" (columns: {known:.200}). '
+        "Build it with `tmas train data`."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,15 +201,6 @@ class _Reading:
 def _of(value: Any, name: str) -> Any:
     """The field `name` of a struct; a plain text is itself."""
     return value.get(name) if isinstance(value, Mapping) else value
-
-
-def _refuse_missing(file: Path, columns: Sequence[str]) -> None:
-    for name in COLUMNS:
-        if name not in columns:
-            raise StorageError(
-                f'{file}: no column "{name}" (columns: {", ".join(columns)[:200]}). '
-                "Build it with `tmas train data`."
-            )
 
 
 def _pyarrow() -> tuple[Any, tuple[type[Exception], ...]]:
