@@ -2,9 +2,10 @@
 
 import asyncio
 import json
+import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +136,11 @@ async def test_so_it_is_however_the_banks_are_shown(
     assert prompts_of(built, "guideline") == asked(at.requests, "solution_explore")
     borrowed = any(i["problem"] for r in records_of(built) for i in r["extra_info"]["experience"])
     assert borrowed == ("memory_scope" in changes)
+    # By their hashes, one of the two problems is among the first half.
+    apart = await build([folder], Wanted(replace(EVERY.choice, held_out=0.5)), KEYS)
+    assert [part.problems for part in apart.report.parts.values()] == [1, 1]
+    lent = [note for note in apart.report.notes if "of held-out problems" in note]
+    assert len(lent) == borrowed
 
 
 async def test_prompts_that_were_cut_to_fit_are_those_that_were_sent(
@@ -264,6 +270,16 @@ async def test_several_runs_are_joined_and_a_run_given_twice_is_read_once(
         assert prompts_of(both, source) == set().union(*(prompts_of(b, source) for b in apart))
     assert both.report.rows_left_out == {"the same prompt is there already": 4}
     assert {r["extra_info"]["p0_rollouts"] for r in records_of(both)} == {4}
+
+
+async def test_a_run_that_was_moved_and_lost_its_memory_gives_the_same(
+    one: Made, tmp_path: Path
+) -> None:
+    moved = tmp_path / "a"
+    shutil.copytree(one.folder, moved, ignore=shutil.ignore_patterns("memory"))
+    before = await build([one.folder], EVERY, KEYS)
+    assert (await build([moved], EVERY, KEYS)).records == before.records
+    assert not (moved / "memory").exists()
 
 
 async def test_the_same_runs_give_the_same_files(one: Made) -> None:

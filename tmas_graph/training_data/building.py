@@ -201,6 +201,10 @@ def _notes(
         yield f"p0 is counted over several models ({names}); --model counts one alone"
     if making.renewed:
         yield f"the templates of {making.renewed} prompts have changed since they were sent"
+    held = {sample.problem.id for sample in parts["held_out"]}
+    lent = sum(any(item.problem in held for item in s.experience) for s in parts["train"])
+    if lent:
+        yield f"{lent} prompts of train show techniques or pitfalls of held-out problems"
     for name, part in parts.items():
         if not part:
             yield f"{name} has no row"

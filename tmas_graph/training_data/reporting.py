@@ -72,7 +72,7 @@ def histogram(rates: Iterable[PassRate]) -> dict[str, int]:
         every += rate.correct == rate.rollouts
         if 0 < rate.correct < rate.rollouts:
             bars[rate.correct * INNER // rate.rollouts] += 1  # whole numbers: no bar is missed
-    edges = [f"{i / INNER:g}–{(i + 1) / INNER:g}" for i in range(INNER)]
+    edges = [f"{i / INNER:g}-{(i + 1) / INNER:g}" for i in range(INNER)]
     return {"0": none, **dict(zip(edges, bars, strict=True)), "1": every}
 
 
