@@ -25,7 +25,7 @@ from tmas_graph.settings import Settings
 from tmas_graph.state import digest
 from tmas_graph.threads import open_threads
 from tmas_graph.training_data import parquet
-from tmas_graph.training_data.building import Built, Wanted, build
+from tmas_graph.training_data.building import LOST, Built, Wanted, build
 from tmas_graph.training_data.choosing import Choice
 from tmas_graph.training_data.made_again import EMPTY, OTHER
 
@@ -104,6 +104,12 @@ def asked(requests: Sequence[Request], role: str) -> set[str]:
 def changed(file: Path, old: str, new: str) -> None:
     """Write `new` once in place of `old`."""
     file.write_text(file.read_text().replace(old, new, 1))
+
+
+def torn_off(file: Path) -> None:
+    """Spoil all of a database but its first pages."""
+    content = file.read_bytes()
+    file.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
 
 
 def cut(request: Request) -> bool:
@@ -280,6 +286,18 @@ async def test_a_run_that_was_moved_and_lost_its_memory_gives_the_same(
     before = await build([one.folder], EVERY, KEYS)
     assert (await build([moved], EVERY, KEYS)).records == before.records
     assert not (moved / "memory").exists()
+
+
+async def test_a_run_without_its_database_says_so(one: Made, tmp_path: Path) -> None:
+    lost, torn = tmp_path / "lost", tmp_path / "torn"
+    shutil.copytree(one.folder, lost, ignore=shutil.ignore_patterns("memory", "*.sqlite*"))
+    report = (await build([lost], EVERY, KEYS)).report
+    assert report.rows_left_out == {LOST: 4}
+    assert report.parts["train"].rows == {"normal": 4, "experience": 0, "guideline": 0}
+    shutil.copytree(one.folder, torn, ignore=shutil.ignore_patterns("memory", "*-wal", "*-shm"))
+    torn_off(torn / "tmas.sqlite")
+    with pytest.raises(StorageError, match=r"torn.* can't be (read|used) \("):
+        await build([torn], EVERY, KEYS)
 
 
 async def test_the_same_runs_give_the_same_files(one: Made) -> None:

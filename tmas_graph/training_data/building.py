@@ -1,5 +1,6 @@
 """Builds training data of recorded runs: reads, makes prompts again, chooses, reports."""
 
+import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +9,7 @@ from typing import Any
 
 from tmas_graph.agents.fitting import prompt
 from tmas_graph.configuration import with_keys
+from tmas_graph.errors import StorageError
 from tmas_graph.evaluation.entrants import Entrant
 from tmas_graph.evaluation.run_folder import thread_name
 from tmas_graph.evaluation.run_rows import Row
@@ -24,6 +26,8 @@ from tmas_graph.training_data.recorded import Recorded, read_all
 from tmas_graph.training_data.references import Reference, references
 from tmas_graph.training_data.reporting import Report, histogram, lengths, part_of
 from tmas_graph.training_data.samples import Chat, Origin, Sample, items_of, strategies_of
+
+LOST = "the thread isn't in the run's database"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +102,27 @@ class _Making:
     async def samples(self, run: Recorded) -> AsyncIterator[Sample]:
         """The samples of `run`, of the problems that are trained on."""
         async with look_into(run.folder) as store:
-            there = await store.statuses()
-            for entrant, problem, rows in run.jobs():
-                if self.faults[problem.question]:
-                    continue
-                yield _normal(run, entrant, problem)
-                name = thread_name(entrant.label, problem.id)
-                if find(entrant.label).is_tmas and name in there:
-                    async for sample in self._with_banks(run, entrant, store, name, rows):
-                        yield sample
+            try:
+                for entrant, problem, rows in run.jobs():
+                    if self.faults[problem.question]:
+                        continue
+                    yield _normal(run, entrant, problem)
+                    if find(entrant.label).is_tmas:
+                        name = thread_name(entrant.label, problem.id)
+                        async for sample in self._with_banks(run, entrant, store, name, rows):
+                            yield sample
+            except sqlite3.Error as error:
+                raise StorageError(
+                    f"{run.folder}: its database can't be read ({error}). "
+                    "Bring it back from a copy."
+                ) from error
 
     async def _with_banks(
         self, run: Recorded, entrant: Entrant, store: ThreadStore, name: str, rows: Sequence[Row]
     ) -> AsyncIterator[Sample]:
+        if name not in await store.statuses():
+            self.left_out[LOST] += 1
+            return
         record = await store.get(name)
         thread = Thread(store, record, with_keys(record.settings, self.keys))
         plain = _normal(run, entrant, record.problem)
