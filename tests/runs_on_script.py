@@ -15,7 +15,7 @@ from tmas_graph.evaluation.problem_set import chosen, source_of
 from tmas_graph.evaluation.run_folder import RunLimits
 from tmas_graph.evaluation.run_rows import Row
 from tmas_graph.evaluation.run_standing import RunStanding
-from tmas_graph.evaluation.runner import Watch
+from tmas_graph.evaluation.books import Watch
 
 METHODS = ("tmas", "self-consistency", "best-of-n[verifications=1]")
 

@@ -14,6 +14,7 @@ TmasError
 │  └─ ThreadChanged                    it was made with other prompts, models or settings
 ├─ ItemError (ValueError)              an item of a memory isn't there, or can't be taken in
 ├─ StorageError (OSError)              a folder or database can't be used
+├─ ClusterError (RuntimeError)         a cluster can't be used, or its workers keep dying
 └─ MissingExtra (ImportError)          an optional dependency isn't installed
 
 Every message reads `where: what is wrong, with the value seen. What to do.`
@@ -91,6 +92,10 @@ class ItemError(TmasError, ValueError):
 
 class StorageError(TmasError, OSError):
     """A folder or a database can't be used."""
+
+
+class ClusterError(TmasError, RuntimeError):
+    """A cluster can't be used, or its workers keep dying; what is finished is kept."""
 
 
 class MissingExtra(TmasError, ImportError):

@@ -37,7 +37,8 @@ from tmas_graph.state import Problem, Result
 
 LIBRARY = "library"
 """Folder of the experience that threads share, below the state folder."""
-_DATABASE = "tmas.sqlite"
+DATABASE = "tmas.sqlite"
+"""In the state folder."""
 _TABLE = """
 CREATE TABLE IF NOT EXISTS tmas_threads (
     id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL, version INTEGER NOT NULL,
@@ -57,7 +58,7 @@ class ThreadStore:
         self._db = connection
         self.saver = GroupingSqliteSaver(
             connection,
-            folder / _DATABASE,
+            folder / DATABASE,
             serde=ZippingSerializer(allowed_msgpack_modules=STORED),
         )
 
@@ -250,7 +251,7 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
     place = Path(folder)
     try:
         await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
-        connection = await aiosqlite.connect(place / _DATABASE, timeout=60)
+        connection = await aiosqlite.connect(place / DATABASE, timeout=60)
     except (OSError, sqlite3.Error) as error:
         raise _unusable(place, error) from error
     try:

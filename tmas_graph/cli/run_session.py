@@ -23,7 +23,7 @@ from tmas_graph.evaluation.planning import More, fresh
 from tmas_graph.evaluation.problem_set import chosen, in_shard, source_of
 from tmas_graph.evaluation.run_folder import read_plan
 from tmas_graph.evaluation.run_standing import RunStanding
-from tmas_graph.evaluation.runner import Watch
+from tmas_graph.evaluation.books import Watch
 from tmas_graph.models import pool
 from tmas_graph.running import run_blocking
 from tmas_graph.settings import Settings
