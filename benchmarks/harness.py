@@ -25,10 +25,10 @@ from rich.table import Table
 
 from tmas_graph import Settings
 from tmas_graph.evaluation import sitting
+from tmas_graph.evaluation.books import Watch
 from tmas_graph.evaluation.planning import fresh
 from tmas_graph.evaluation.problem_set import source_of
 from tmas_graph.evaluation.run_rows import Row
-from tmas_graph.evaluation.books import Watch
 from tmas_graph.models import pool
 
 LATENCY = 2.0

@@ -19,12 +19,12 @@ from tmas_graph.cli.telemetry import exporting
 from tmas_graph.configuration import load
 from tmas_graph.errors import SettingsError, TmasError
 from tmas_graph.evaluation import sitting
+from tmas_graph.evaluation.books import Watch
 from tmas_graph.evaluation.planning import More, fresh
 from tmas_graph.evaluation.problem_set import chosen, in_shard, source_of
 from tmas_graph.evaluation.run_folder import read_plan
 from tmas_graph.evaluation.run_standing import RunStanding
-from tmas_graph.evaluation.books import Watch
-from tmas_graph.models import pool
+from tmas_graph.evaluation.runner import HERE, Executor
 from tmas_graph.running import run_blocking
 from tmas_graph.settings import Settings
 
@@ -65,6 +65,7 @@ def start(
     *,
     as_json: bool,
     quiet: bool = False,
+    executor: Executor = HERE,
 ) -> None:
     """Begin a run in `folder` and print how it ended, unless that is well and `quiet`."""
     settings = load(config, preset=preset, changes=wanted.changes).settings
@@ -77,37 +78,45 @@ def start(
         )
     labels = wanted.labels or ["tmas"]
     plan = fresh(source, found, names, labels, settings, limits=wanted.limits, shard=problems.shard)
-    for entrant in plan.entrants:
-        start_local_models(entrant.settings)
-    _run(
-        folder, partial(sitting.begin, folder, plan, found), settings, as_json=as_json, quiet=quiet
-    )
+    if executor is HERE:
+        for entrant in plan.entrants:
+            start_local_models(entrant.settings)
+    work = partial(sitting.begin, folder, plan, found, executor=executor)
+    _run(folder, work, settings, executor, as_json=as_json, quiet=quiet)
 
 
 def resume(
-    folder: Path, more: More, config: Path | None, *, accept_changes: bool, as_json: bool
+    folder: Path,
+    more: More,
+    config: Path | None,
+    *,
+    accept_changes: bool,
+    as_json: bool,
+    executor: Executor = HERE,
 ) -> None:
     """Let the run in `folder` go on and print how it ended."""
     keys, settings = load(config).settings, read_plan(folder).settings
-    start_local_models(settings)
+    if executor is HERE:
+        start_local_models(settings)
 
     def tell(news: list[str]) -> None:
         complain(f"changed since it began: {'; '.join(news)}", style="yellow")
 
     work = partial(sitting.go_on, folder, more, keys, accept_changes=accept_changes, tell=tell)
-    _run(folder, work, settings, as_json=as_json)
+    _run(folder, partial(work, executor=executor), settings, executor, as_json=as_json)
 
 
 def _run(
     folder: Path,
     work: Callable[..., Awaitable[RunStanding]],
     settings: Settings,
+    executor: Executor,
     *,
     as_json: bool,
     quiet: bool = False,
 ) -> None:
     console = Console(stderr=as_json)
-    view = RunView(console, pool.load, quiet=as_json and not console.is_terminal)
+    view = RunView(console, executor.load, quiet=as_json and not console.is_terminal)
     begun: list[RunStanding] = []
 
     def note(standing: RunStanding) -> None:

@@ -11,6 +11,7 @@ from typing import Protocol
 from tmas_graph.evaluation.books import Books
 from tmas_graph.evaluation.planning import placed
 from tmas_graph.evaluation.row_log import Job
+from tmas_graph.evaluation.run_folder import Plan
 from tmas_graph.evaluation.run_standing import Purse
 from tmas_graph.evaluation.scheduling import Admission, Load
 from tmas_graph.evaluation.solving import Solver, Task, concerns_all, width
@@ -24,6 +25,13 @@ class Executor(Protocol):
 
     def load(self) -> Load:
         """How busy its endpoints are."""
+
+    def check(self, plan: Plan) -> None:
+        """Make sure that `plan` can be done there, before anything is written or paid for.
+
+        Raises:
+            SettingsError: a setting stands against it.
+        """
 
     async def run(self, books: Books) -> None:
         """Do all that is left to do, and keep the books of it.
@@ -39,6 +47,9 @@ class Here:
     def load(self) -> Load:
         """How busy its endpoints are."""
         return pool.load()
+
+    def check(self, plan: Plan) -> None:
+        """Every plan can be done here."""
 
     async def run(self, books: Books) -> None:
         """Do all that is left to do.

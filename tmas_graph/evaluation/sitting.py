@@ -45,6 +45,7 @@ async def begin(
     """
     _refuse_used(folder)
     plan.limits.check()
+    executor.check(plan)
     plan = await asked(plan)
     with owned(folder):
         _refuse_used(folder)
@@ -88,7 +89,9 @@ async def go_on(
                 "and merge anew."
             )
         found = old.source.load()
-        plan = await asked(extended(old, found, more, keys))
+        plan = extended(old, found, more, keys)
+        executor.check(plan)
+        plan = await asked(plan)
         if not accept_changes:
             refuse(folder, incomparable(old, plan))
         if changes := news(old, plan):
