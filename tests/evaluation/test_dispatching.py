@@ -15,8 +15,9 @@ from tmas_graph.errors import ClusterError, StorageError
 from tmas_graph.evaluation import parts, sitting
 from tmas_graph.evaluation.books import Books
 from tmas_graph.evaluation.dispatching import MOST_DEATHS, Dispatcher, HandGone
-from tmas_graph.evaluation.part_worker import Brief, PartWorker, Report, Texts
+from tmas_graph.evaluation.part_worker import PartWorker
 from tmas_graph.evaluation.planning import More
+from tmas_graph.evaluation.reports import Brief, Report, Texts
 from tmas_graph.evaluation.row_log import Job
 from tmas_graph.evaluation.run_folder import FILE, Plan, RunLimits, thread_name
 from tmas_graph.models import pool

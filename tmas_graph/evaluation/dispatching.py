@@ -14,8 +14,8 @@ from typing import Protocol
 from tmas_graph.errors import ClusterError, ThreadBusy
 from tmas_graph.evaluation import parts
 from tmas_graph.evaluation.books import Books
-from tmas_graph.evaluation.part_worker import Ended, Report
 from tmas_graph.evaluation.parts import Part
+from tmas_graph.evaluation.reports import Ended, Report
 from tmas_graph.evaluation.row_log import Job
 from tmas_graph.models.pool import Load
 from tmas_graph.usage import Usage

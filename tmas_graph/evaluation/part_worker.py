@@ -7,7 +7,7 @@ import asyncio
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,74 +16,17 @@ from pathlib import Path
 from tmas_graph.call_sums import spent_by_thread
 from tmas_graph.errors import ClusterError, StorageError, TmasError
 from tmas_graph.evaluation import parts
-from tmas_graph.evaluation.entrants import Entrant
 from tmas_graph.evaluation.parts import Part
+from tmas_graph.evaluation.reports import Brief, Ended, Report, Texts
 from tmas_graph.evaluation.row_log import Job
 from tmas_graph.evaluation.run_folder import FILE, RunLimits, thread_name
-from tmas_graph.evaluation.run_rows import Row
 from tmas_graph.evaluation.scheduling import Admission
 from tmas_graph.evaluation.solving import Solver, Task, concerns_all, width
 from tmas_graph.memory.opening import bank_of
 from tmas_graph.models import pool
 from tmas_graph.models.budget import Budget
-from tmas_graph.models.pool import Load
-from tmas_graph.state import Problem
 from tmas_graph.threads import open_threads
 from tmas_graph.usage import Usage
-
-
-@dataclass(frozen=True, slots=True)
-class Brief:
-    """What a worker must know; it holds keys, and is never written to a file."""
-
-    folder: str
-    """Of the run."""
-    plan: str
-    """What `run.json` says: a folder of the same name on another disk is told by it."""
-    entrants: Mapping[str, Entrant]
-    """With the share of each limit that is this worker's."""
-    models: Mapping[str, Mapping[str, str]]
-    limits: RunLimits
-    """Of the whole run."""
-    seconds: float
-    """For how long the run has been going on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Texts:
-    """The problems that the jobs are about, and what is known of their answers."""
-
-    problems: Mapping[str, Problem]
-    golds: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A job that came to its end."""
-
-    job: Job
-    rows: tuple[Row, ...]
-    """None: the run's budget broke it off."""
-    error: Exception | None = None
-    """Why it failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What happened since the last report."""
-
-    load: Load
-    spent: Mapping[Job, Usage]
-    """Since the last report."""
-    found: Mapping[Job, Usage]
-    """What the database holds of jobs that it has just got, whoever spent it."""
-    ended: tuple[Ended, ...] = ()
-    released: tuple[str, ...] = ()
-    """Parts that it has left."""
-    wants: bool = False
-    """It has room for another part."""
-    error: Exception | None = None
-    """Why it can't go on, for a reason that concerns every problem."""
 
 
 @dataclass(slots=True)

@@ -5,6 +5,8 @@ the books. Keys travel in the actor's arguments, which are small enough for Ray 
 """
 
 import asyncio
+import re
+import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,15 +16,20 @@ from tmas_graph.errors import ClusterError, MissingExtra, SettingsError
 from tmas_graph.evaluation.books import Books
 from tmas_graph.evaluation.dispatching import Dispatcher, HandGone
 from tmas_graph.evaluation.entrants import Entrant
-from tmas_graph.evaluation.part_worker import Brief, PartWorker, Report, Texts
+from tmas_graph.evaluation.part_worker import PartWorker
 from tmas_graph.evaluation.parts import Part
 from tmas_graph.evaluation.planning import placed
+from tmas_graph.evaluation.reports import Brief, Report, Texts
 from tmas_graph.evaluation.run_folder import FILE, Plan, thread_name
 from tmas_graph.evaluation.shares import most_workers, share
 from tmas_graph.models.pool import Load
 from tmas_graph.settings import Settings
 from tmas_graph.threads import open_threads
 from tmas_graph.usage import Usage
+
+_PLACE = re.compile(r"([^/]+):(\d+)")
+_KNOCK = 10.0
+"""Seconds in which a cluster's port must answer."""
 
 
 class RayExecutor:
@@ -75,6 +82,8 @@ class RayExecutor:
 
     def _connect(self) -> None:
         try:
+            if found := _PLACE.fullmatch(self._address or ""):  # Ray would try for ten minutes
+                socket.create_connection((found[1], int(found[2])), timeout=_KNOCK).close()
             self._ray.init(
                 address=self._address,
                 log_to_driver=False,
