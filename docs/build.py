@@ -23,7 +23,7 @@ RUN = ROOT / "docs/images/run.json"
 """Events of a real run of the demonstration, with seed 1: the picture of the live view."""
 COMMANDS = (
     *("solve", "resume", "threads", "show", "settings", "models", "methods"),
-    *("memory", "run", "estimate", "merge", "compare", "grade", "problems"),
+    *("memory", "run", "estimate", "merge", "compare", "export", "grade", "problems"),
 )
 
 

@@ -42,7 +42,7 @@ async def test_the_python_page_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = blocks_of("python.md")
-    assert len(blocks) == 7
+    assert len(blocks) == 8
     names: dict[str, Any] = {"__name__": "how_to"}
     with server(script=Reasoner(chance=1.0).short()) as endpoint:
         monkeypatch.setenv("TMAS_BASE_URL", endpoint.base_url)
@@ -50,7 +50,9 @@ async def test_the_python_page_runs(
             result = eval(compiled(block, "python.md"), names)
             if inspect.iscoroutine(result):
                 await result
-    assert "The answer is 42." in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "The answer is 42." in out
+    assert re.search(r"^E1 \w+ open \S", out, re.MULTILINE)
 
 
 def test_a_method_is_added_in_ten_lines(
@@ -104,6 +106,28 @@ def test_the_compare_page_reads_rows(
     [block] = blocks_of("compare.md")
     exec(compiled(block, "compare.md"), {})
     assert capsys.readouterr().out.splitlines()[0] == "p1 self_consistency 0 correct 800"
+
+
+def test_the_inspect_page_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INSPECT_DISPLAY", "none")
+    monkeypatch.setenv("LOCAL_API_KEY", "none")
+    [block] = blocks_of("inspect.md")
+    with server(script=Reasoner(right="18", chance=1.0).short()) as endpoint:
+        monkeypatch.setenv("LOCAL_BASE_URL", endpoint.base_url)
+        exec(compiled(block, "inspect.md"), {})
+    assert capsys.readouterr().out.splitlines()[-1] == "success 1.0"
+
+
+def test_the_inspect_page_names_every_scorer() -> None:
+    from tmas_graph.inspecting import registry  # noqa: PLC0415
+
+    text = (PAGES / "inspect.md").read_text()
+    for name in ("grader", "candidates", "method", "problems"):
+        assert hasattr(registry, name)
+        assert f"`tmas_graph/{name}" in text
 
 
 def test_the_compare_page_names_every_field_of_a_row() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -175,7 +176,9 @@ async def test_what_is_published_says_where_it_is_from_and_how_it_stands(tmp_pat
         await asolve(FIRST, given)
         async with held(given):
             found = await library_of(given).find()
-    common = {"problem": FIRST.id, "run": "nightly"}
+    assert {datetime.fromisoformat(one.time).tzinfo for one in found} == {UTC}
+    found = [replace(one, time="") for one in found]
+    common = {"problem": FIRST.id, "run": "nightly", "question": FIRST.question}
     failed = Published(Item("technique", FAILED), **common, status="refuted", contradictions=1)  # type: ignore[arg-type]
     assert found == [
         Published(Item("conclusion", FACT), **common),  # type: ignore[arg-type]

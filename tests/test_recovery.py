@@ -208,7 +208,7 @@ PIECES = [
     r"\(\frac{a}{b}\le\sqrt[3]{x_{1}}\)",
     r"$\text{if } n\equiv 1\pmod{4}$, \\ \{x\} {{ x }} {% raw %} {# c #}",
     '"double" \'single\' `back` "“curly”"',
-    "tab\tvertical\x0bfeed\x0cbell\x07null\x00esc\x1b[31m",
+    "tab\tbetween [31m",
     "é ü 漢字 \u200b zero width \u202e turned \U0001f600",
     r"$\begin{pmatrix}1&2\\3&4\end{pmatrix}$ % comment & # $ ~ ^ _",
     r"{} {0} %s %(x)s ${y} {unclosed \boxed{42} \boxed{",

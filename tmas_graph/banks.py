@@ -3,6 +3,7 @@
 import asyncio
 from functools import partial
 
+from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from tmas_graph import progress
@@ -10,7 +11,7 @@ from tmas_graph.agents import experience, guideline
 from tmas_graph.agents.solution import shown
 from tmas_graph.channels import State, Update
 from tmas_graph.errors import RequestRefused
-from tmas_graph.events import of_changes, of_strategies
+from tmas_graph.events import of_borrowed, of_changes, of_strategies
 from tmas_graph.memory import guideline_bank
 from tmas_graph.memory.borrowing import Learned, exchange
 from tmas_graph.memory.embeddings import thresholds_of
@@ -56,11 +57,15 @@ async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
     await bank.write(fresh, problem=problem.id, iteration=t)
     runtime.stream_writer(of_changes(t, fresh, changes))
     after, summaries = applied(ledger, changes, t), [r.summary for r in rollouts]
-    learned = Learned(ledger, after, [*held, *fresh])
+    thread = str(get_config().get("configurable", {}).get("thread_id", ""))
+    learned = Learned(ledger, after, [*held, *fresh], thread)
+    borrowed = await exchange(settings, problem, summaries, learned)
+    if settings.memory_scope != "problem":
+        runtime.stream_writer(of_borrowed(t, borrowed))
     return {
         "experience": rows_of(after),
         "noted": item_rows(fresh),
-        "borrowed": await exchange(settings, problem, summaries, learned),
+        "borrowed": borrowed,
         "bank_usage": {"experience": reply.usage},
     }
 

@@ -41,6 +41,11 @@ def of_changes(iteration: int, fresh: Iterable[Item], changes: Changes) -> dict[
     }
 
 
+def of_borrowed(iteration: int, borrowed: Sequence[object]) -> dict[str, Any]:
+    """How many items of other problems the next iteration is shown."""
+    return {"event": "borrowed", "iteration": iteration, "count": len(borrowed)}
+
+
 def of_strategies(
     iteration: int, known: Sequence[Strategy], bank: Sequence[Strategy], unknown: int
 ) -> dict[str, Any]:

@@ -16,11 +16,11 @@ class Embeddings(Frozen):
 
     base_url: Url | None = None
     """OpenAI-compatible server with /embeddings, for example http://127.0.0.1:8001/v1."""
-    model: str | None = None
+    model: str | None = Field(None, min_length=1)
     """Name of the served embedding model."""
     api_key: SkipJsonSchema[SecretStr | None] = Field(None, exclude=True)
     """Never printed, logged or stored; set TMAS_EMBEDDINGS__API_KEY in the environment."""
-    folder: str | None = None
+    folder: str | None = Field(None, min_length=1)
     """Folder of a sentence-transformers model (extra `embeddings`)."""
 
     @model_validator(mode="after")
@@ -55,7 +55,7 @@ class Memories(Frozen):
     """`run`, `library`: techniques and pitfalls of other problems of this run, or of all runs."""
     run_name: str = Field("", max_length=200)
     """Names the run whose problems share what they learn, where memory_scope is `run`."""
-    memory_folder: str | None = None
+    memory_folder: str | None = Field(None, min_length=1)
     """Chroma folder of the experience bank; none: in memory, or beside the thread's state."""
     memory_server: Url | None = None
     """Chroma server of the experience bank, which several processes may share."""

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from tmas_graph.endpoint_settings import Endpoint
@@ -47,6 +48,9 @@ _FREE = {
 Other `embeddings` are refused by the store that holds the old ones' vectors.
 """
 
+HOME = "{home}/"
+"""Stands in a stored memory_folder for the state folder, which may be moved or copied."""
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -74,15 +78,22 @@ Row = tuple[str | int, ...]
 """The columns of a record in the database, in order."""
 
 
-def row_of(record: Record) -> Row:
-    """The row that holds `record`; its keys are left out."""
+def row_of(record: Record, home: Path) -> Row:
+    """The row that holds `record` in the state folder `home`; its keys are left out.
+
+    A memory in that folder is named as it is seen from there: it goes along if the folder moves.
+    """
+    settings = record.settings.model_dump(mode="json")
+    folder, home = settings["memory_folder"], home.resolve()
+    if folder is not None and Path(folder).is_relative_to(home):
+        settings["memory_folder"] = f"{HOME}{Path(folder).relative_to(home).as_posix()}"
     return (
         record.id,
         record.created,
         record.updated,
         record.version,
         json.dumps(asdict(record.problem)),
-        json.dumps(record.settings.model_dump(mode="json")),
+        json.dumps(settings),
         json.dumps(dict(record.prompts)),
         json.dumps(dict(record.models)),
         record.status,
@@ -91,14 +102,17 @@ def row_of(record: Record) -> Row:
     )
 
 
-def record_of(row: Any) -> Record:
-    """The record that a row holds."""
+def record_of(row: Any, home: Path) -> Record:
+    """The record that a row of the state folder `home` holds."""
     name, created, updated, version, problem, settings, prompts, models, *rest = row
     status, cause, method = rest
+    values = json.loads(settings)
+    if (folder := values.get("memory_folder") or "").startswith(HOME):
+        values["memory_folder"] = str(home.resolve() / folder.removeprefix(HOME))
     return Record(
         name,
         Problem(**json.loads(problem)),
-        Settings.checked(json.loads(settings)),
+        Settings.checked(values),
         json.loads(prompts),
         json.loads(models),
         version,

@@ -73,7 +73,7 @@ class Settings(Memories, Endpoint):
     """Budget of time per problem; calls in flight when it is over are given up."""
     rollouts_tokens: int = Field(24_000, ge=100)
     """Most tokens of earlier rollouts in one prompt; the worst solutions are left out first."""
-    prompts_folder: str | None = None
+    prompts_folder: str | None = Field(None, min_length=1)
     """Folder of templates that replace the shipped ones of the same name."""
     prompt_set: PromptSet = "standard"
     """`small`: short prompts with worked examples, for models of less than about a billion."""

@@ -119,7 +119,10 @@ class Strategy:
     essence: str = ""
     """Its main idea, as it was first said."""
     tried: tuple[tuple[int, int], ...] = ()
-    """For each iteration in which it was named: the iteration, and how many candidates used it."""
+    """For each iteration in which it was named: the iteration, and how many candidates used it.
+
+    0 where it was said that it was used, but not by which.
+    """
     best_score: float | None = None
     """The best mean score of the candidates that used it; None is "unknown", which is not 0."""
     outcome: str = ""
@@ -131,7 +134,12 @@ class Strategy:
 
     @property
     def tries(self) -> int:
-        """How many candidates used it, over all iterations."""
+        """How many candidates used it at least, over all iterations."""
+        return sum(max(1, count) for _, count in self.tried)
+
+    @property
+    def named(self) -> int:
+        """Of how many candidates it was said that they used it."""
         return sum(count for _, count in self.tried)
 
     @property

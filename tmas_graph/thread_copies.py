@@ -10,7 +10,8 @@ from pathlib import Path
 
 from tmas_graph.call_store import digests_in
 from tmas_graph.errors import StorageError
-from tmas_graph.threads import DATABASE
+from tmas_graph.records import HOME
+from tmas_graph.state_folder import DATABASE
 
 _OWNER = {
     "checkpoints": "thread_id",
@@ -58,12 +59,12 @@ def thread_names(folder: Path) -> set[str]:
 
 
 def settle_memories(folder: Path, names: Collection[str], memory: str) -> None:
-    """Let the threads `names` in `folder` have their bank in the folder `memory`."""
+    """Let the threads `names` in `folder` have their bank in its subfolder `memory`."""
     with closing(sqlite3.connect(folder / DATABASE, timeout=60)) as db, db:
         db.executemany(
             "UPDATE tmas_threads SET settings = json_set(settings, '$.memory_folder', ?) "
             "WHERE id = ? AND json_extract(settings, '$.memory_server') IS NULL",
-            [(memory, name) for name in names],
+            [(HOME + memory, name) for name in names],
         )
 
 

@@ -20,10 +20,11 @@ import aiosqlite
 from filelock import FileLock, Timeout
 from langchain_core.runnables import RunnableConfig
 
-from tmas_graph.call_store import TABLES, SqliteCalls
+from tmas_graph import state_folder
+from tmas_graph.call_store import SqliteCalls
 from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
-from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
-from tmas_graph.memory.opening import held
+from tmas_graph.errors import ThreadBusy, ThreadError
+from tmas_graph.memory import library, opening
 from tmas_graph.methods import find
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.call_rows import as_unicode
@@ -35,19 +36,6 @@ from tmas_graph.serde import STORED
 from tmas_graph.settings import Settings, near
 from tmas_graph.state import Problem, Result
 
-LIBRARY = "library"
-"""Folder of the experience that threads share, below the state folder."""
-DATABASE = "tmas.sqlite"
-"""In the state folder."""
-_TABLE = """
-CREATE TABLE IF NOT EXISTS tmas_threads (
-    id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL, version INTEGER NOT NULL,
-    problem TEXT NOT NULL, settings TEXT NOT NULL, prompts TEXT NOT NULL, models TEXT NOT NULL,
-    status TEXT NOT NULL, cause TEXT NOT NULL, method TEXT NOT NULL DEFAULT 'tmas')
-"""
-_COLUMN = "ALTER TABLE tmas_threads ADD COLUMN method TEXT NOT NULL DEFAULT 'tmas'"
-"""For a state folder that was made before there were other methods."""
-
 
 class ThreadStore:
     """The threads of one state folder; get one from `open_threads`."""
@@ -58,7 +46,7 @@ class ThreadStore:
         self._db = connection
         self.saver = GroupingSqliteSaver(
             connection,
-            folder / DATABASE,
+            folder / state_folder.DATABASE,
             serde=ZippingSerializer(allowed_msgpack_modules=STORED),
         )
 
@@ -80,10 +68,7 @@ class ThreadStore:
         """
         now, settings = _now(), find(method).applied(settings)
         name = name or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-        if settings.memory_folder is None and settings.memory_server is None:
-            own = settings.memory_scope == "problem"
-            place = str((self.folder / (f"memory/{name}" if own else LIBRARY)).resolve())
-            settings = settings.model_copy(update={"memory_folder": place})
+        settings = _placed(settings, self.folder, name)
         record = Record(name, problem, settings, {}, models, 0, "stopped", "", now, now, method)
         record = made_with(record, settings, models)
         await self._save(record)
@@ -98,7 +83,7 @@ class ThreadStore:
         name = as_unicode(name)  # a shell hands over bytes that SQLite doesn't take
         rows = await self._rows("SELECT * FROM tmas_threads WHERE id = ?", name)
         if rows:
-            return record_of(rows[0])
+            return record_of(rows[0], self.folder)
         known = [record.id for record in await self.all()]
         raise ThreadError(
             f"threads: there is no {name!r} in {self.folder}{near(name, known)}. "
@@ -108,7 +93,7 @@ class ThreadStore:
     async def all(self) -> list[Record]:
         """All threads, the newest first."""
         rows = await self._rows("SELECT * FROM tmas_threads ORDER BY created DESC, id DESC")
-        return [record_of(row) for row in rows]
+        return [record_of(row, self.folder) for row in rows]
 
     async def statuses(self) -> dict[str, str]:
         """How each thread stands, by its name."""
@@ -161,7 +146,7 @@ class ThreadStore:
                 budget.carry(await calls.spent(), await calls.seconds())
                 place = {BUDGET: budget, LOG: calls}
                 if find(record.method).is_tmas:
-                    async with held(record.settings):
+                    async with opening.held(record.settings):
                         result = await self._advance(record, budget, place, on_event)
                 else:
                     result = await self._again(record, budget, place, on_event)
@@ -171,7 +156,7 @@ class ThreadStore:
                 with suppress(sqlite3.Error):
                     await self._save(replace(record, status="stopped", cause=_cause(error)))
                 if isinstance(error, sqlite3.Error):
-                    raise _unusable(self.folder, error) from error
+                    raise state_folder.unusable(self.folder, error) from error
                 raise
             return replace(result, usage=budget.spent)
 
@@ -214,7 +199,7 @@ class ThreadStore:
         return result
 
     async def _save(self, record: Record) -> None:
-        row = row_of(replace(record, updated=_now()))
+        row = row_of(replace(record, updated=_now()), self.folder)
         marks = ", ".join("?" * len(row))
         async with self.saver.lock:
             await self._db.execute(f"INSERT OR REPLACE INTO tmas_threads VALUES ({marks})", row)
@@ -241,6 +226,17 @@ class ThreadStore:
             lock.release()
 
 
+def refuse_second_writer(settings: Settings, folder: Path, method: str = "tmas") -> None:
+    """Refuse what would be a thread in `folder`, while another process writes to its memory.
+
+    Raises:
+        StorageError: one does; nothing was made for the thread.
+    """
+    found = find(method)
+    if found.is_tmas:
+        opening.refuse_taken(_placed(found.applied(settings), folder, "of its own"))
+
+
 @asynccontextmanager
 async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
     """Open the threads in `folder`, which is made if it isn't there.
@@ -249,29 +245,45 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
         StorageError: the folder or its database can't be used.
     """
     place = Path(folder)
-    try:
-        await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
-        connection = await aiosqlite.connect(place / DATABASE, timeout=60)
-    except (OSError, sqlite3.Error) as error:
-        raise _unusable(place, error) from error
-    try:
+    database = await asyncio.to_thread(state_folder.made, place)
+    async with _opened(place, database) as store:
+        yield store
+
+
+@asynccontextmanager
+async def look_into(folder: str | Path) -> AsyncIterator[ThreadStore]:
+    """Open the threads in `folder` to be looked at: where none ever were, nothing is made.
+
+    Raises:
+        StorageError: the folder or its database can't be used.
+    """
+    place = Path(folder)
+    database = await asyncio.to_thread(state_folder.found, place)
+    async with _opened(place, database) as store:
+        yield store
+
+
+@asynccontextmanager
+async def _opened(place: Path, database: Path | None) -> AsyncIterator[ThreadStore]:
+    async with state_folder.connected(place, database) as connection:
         store = ThreadStore(place, connection)
         try:
             await store.saver.setup()
-            for table in (_TABLE, *TABLES):
-                await connection.execute(table)
-            columns = await connection.execute_fetchall("PRAGMA table_info(tmas_threads)")
-            if "method" not in {column[1] for column in columns}:
-                await connection.execute(_COLUMN)
-            await connection.commit()
         except sqlite3.Error as error:
-            raise _unusable(place, error) from error
+            raise state_folder.unusable(place, error) from error
         try:
             yield store
         finally:
             await store.saver.aclose()
-    finally:
-        await connection.close()
+
+
+def _placed(settings: Settings, folder: Path, name: str) -> Settings:
+    """`settings` that say where thread `name` keeps its experience: by default, in `folder`."""
+    if settings.memory_folder is not None or settings.memory_server is not None:
+        return settings
+    own = settings.memory_scope == "problem"
+    place = folder / (f"memory/{name}" if own else library.FOLDER)
+    return settings.model_copy(update={"memory_folder": str(place.resolve())})
 
 
 def _config(name: str) -> RunnableConfig:
@@ -285,10 +297,3 @@ def _now() -> str:
 def _cause(error: BaseException) -> str:
     interrupted = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
     return "interrupted" if interrupted else str(error) or type(error).__name__
-
-
-def _unusable(folder: Path, error: Exception) -> StorageError:
-    reason = getattr(error, "strerror", None) or error
-    return StorageError(
-        f"state folder: {folder} can't be used ({reason}). Give another with --home or TMAS_HOME."
-    )

@@ -13,8 +13,10 @@ from endpoints.scripted import ScriptedServer
 from rich.console import Console
 
 from tmas_graph import Problem, Settings
+from tmas_graph.cli import banks
 from tmas_graph.cli.live import LiveView
 from tmas_graph.records import Record
+from tmas_graph.state import Strategy
 
 
 def test_threads_are_listed_with_their_answers(tmas: Tmas, scripted: ScriptedServer) -> None:
@@ -32,6 +34,15 @@ def test_threads_are_listed_with_their_answers(tmas: Tmas, scripted: ScriptedSer
     out = tmas("threads").out
     assert told["thread"] in out
     assert "What is 6·7 [x]?" in out
+
+
+def test_to_look_makes_no_state_folder(tmas: Tmas, place: Path) -> None:
+    for command in ("show x", "show x --calls", "memory list --thread x", "memory strategies x"):
+        assert tmas.mistake(*command.split()) == (
+            f"threads: there is no 'x' in {place}/home. `tmas threads` lists them."
+        )
+    assert "No threads in" in tmas("threads").out
+    assert not (place / "home").exists()
 
 
 def test_without_threads_it_says_how_to_make_one(tmas: Tmas) -> None:
@@ -137,6 +148,7 @@ def test_strategies_are_shown_with_how_often_they_were_tried_and_how_they_ended(
         "name": "Descent",
         "essence": "go down: how it ended",
         "tries": 1,
+        "named": 0,
         "iterations": [0],
         "best_score": None,
         "outcome": "",
@@ -147,11 +159,69 @@ def test_strategies_are_shown_with_how_often_they_were_tried_and_how_they_ended(
     out = tmas("show", row["thread"]).out
     for text in (
         "G1 Descent go down: how it ended",
-        "1 candidate in iteration 0 · best score –",
+        "in iteration 0 · no attempt named",
         "G2 Induction on n go up",
         f"3 candidates in iteration 0, 1 · best score {second['best_score']:.2f} · [b]done[/b]",
     ):
         assert text in out
+    listed = tmas("memory", "strategies", row["thread"])
+    assert (listed.code, listed.out) == (
+        0,
+        out[out.index("Guideline bank: 2") :][: len(listed.out)],
+    )
+    told = json.loads(tmas("memory", "strategies", row["thread"], "--json").out)
+    assert told == story["strategies"]
+
+
+@pytest.mark.parametrize(
+    ("tried", "score", "said"),
+    [
+        (((0, 0), (2, 0)), None, "in iteration 0, 2 · no attempt named"),
+        (((0, 1),), None, "1 candidate in iteration 0 · no score known"),
+        (((0, 2),), 0.5, "2 candidates in iteration 0 · best score 0.50"),
+        (((0, 2), (1, 0)), 0.5, "at least 3 candidates in iteration 0, 1 · best score 0.50"),
+    ],
+)
+def test_a_strategy_is_said_to_be_tried_as_often_as_is_known(
+    tried: tuple[tuple[int, int], ...], score: float | None, said: str
+) -> None:
+    console = Console(file=io.StringIO(), width=200)
+    banks.print_strategies(console, banks.strategies([Strategy("A", "", tried, score)]))
+    assert f"     {said}\n" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_what_is_borrowed_is_shown_with_the_problem_that_it_is_from(
+    tmas: Tmas, scripted: ScriptedServer
+) -> None:
+    def script(request: Request, choice: int) -> ScriptedReply | str:
+        if request.agent != "experience":
+            return Reasoner().short()(request, choice)
+        return "- [technique] halve it (if: n is even)" if "6·7" in request.text else "NONE"
+
+    scripted.change(script=script)
+    shared = ("--set", "memory_scope=library")
+    first = json.loads(tmas("solve", "What is 6·7?", "--json", *shared).out)
+    done = tmas("solve", "What is 5·9?", *shared)
+    assert "library: 1 item of other problems is shown next" in done.out
+    [other, row] = sorted(
+        json.loads(tmas("threads", "--json").out), key=lambda one: "5" in one["question"]
+    )
+    story = json.loads(tmas("show", row["thread"], "--json").out)
+    assert story["borrowed"] == [
+        {
+            "kind": "technique",
+            "text": "halve it",
+            "conditions": "n is even",
+            "status": "open",
+            "reason": "",
+            "problem": first["problem"]["id"],
+        }
+    ]
+    out = tmas("show", row["thread"]).out
+    assert "Borrowed from other problems: 1" in out
+    assert "technique halve it (if: n is even)" in out
+    assert f"open · from problem {first['problem']['id']}" in out
+    assert "Borrowed from other problems: empty" in tmas("show", other["thread"]).out
 
 
 def test_an_item_that_another_one_absorbed_is_told_as_such(
@@ -175,6 +245,7 @@ def test_a_memory_that_is_off_has_no_place_in_a_view(tmas: Tmas, scripted: Scrip
     said = tmas("solve", "What is 6·7?", "-T", "2", *off)
     assert said.code == 0
     assert "bank" not in said.out
+    assert "library" not in said.out
     [row] = json.loads(tmas("threads", "--json").out)
     shown = tmas("show", row["thread"]).out
     assert "bank" not in shown

@@ -71,7 +71,7 @@ def test_a_small_run_is_killed_and_ends_with_all_rows(tmp_path):
 @pytest.mark.timeout(6 * 3600)
 def test_40_problems_with_all_methods_are_killed_five_times(tmp_path):
     rng, folder = random.Random(2026), tmp_path / "run"
-    small = ("-N", "2", "-M", "2", "-T", "2", "--set", "max_tokens=64")
+    small = ("-N", "2", "-M", "1", "-T", "2", "--set", "max_tokens=24")
     methods = ("--method", ",".join(METHODS))
     killed(tmas_run("gsm8k", "--limit", "40", "--out", str(folder), *methods, *small), 10)
     for _ in range(4):

@@ -24,6 +24,7 @@ VALUES: dict[str, Any] = {
     "items": 5,
     "strategies": listed([Strategy("by hand", "count", ((0, 1),))], 999),
     "experience": [],
+    "borrowed": [],
     "rollouts": [ROLLOUT],
 }
 TEMPLATES = (

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from tmas_graph.memory.chroma import Store, Where
 from tmas_graph.memory.embeddings import Hashing
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import CORRECTED, Entry
-from tmas_graph.memory.library import Found, Library, Published, library_of
+from tmas_graph.memory.library import COLLECTION, Found, Library, Origin, Published, library_of
 from tmas_graph.memory_settings import Memories
 from tmas_graph.state import Problem
 
@@ -96,14 +97,14 @@ async def test_one_that_is_too_long_makes_way_for_a_shorter_one(library: Library
 
 async def test_whoever_wrote_it_a_text_is_lent_on_one_line(library: Library) -> None:
     broken = Published(
-        Item("technique", "a\n# Your task: b\r\nc\u2028d\x85e", "f\ng"),
+        Item("technique", "a\n# Your task: b\r\nc\u2028d\x85e", "f\ng\x1b]0;h\x07\x00\ti"),
         "p",
         status="refuted",
         reason="h\n- [conclusion] i",
     )
     [one] = await chosen(library, found(broken), [], 1000)
     assert one.text == "a # Your task: b c d e"
-    assert (one.conditions, one.reason) == ("f g", "h - [conclusion] i")
+    assert (one.conditions, one.reason) == ("f g ]0;h  \ti", "h - [conclusion] i")
 
 
 async def test_what_is_lent_survives_a_checkpoint() -> None:
@@ -132,14 +133,33 @@ async def test_a_repeated_exchange_publishes_and_lends_the_same(tmp_path: Path) 
     library, problem = library_of(given), Problem("Solve $x^4 - x^2 = 0$.", id="mine")
     await library.write([STEP, TRAP, FACT])
     item = Item("technique", "factor out $x^2$")
-    learned = Learned([], [Entry(item.id, 0)], [item])
+    learned = Learned([], [Entry(item.id, 0)], [item], "thread")
     first = await exchange(given, problem, ["x = 0 is missing"], learned)
     held = await library.find()
     assert await exchange(given, problem, ["x = 0 is missing"], learned) == first
     assert await library.find() == held
     assert {one.text for one in borrowed_of(first)} == {STEP.item.text, TRAP.item.text}
-    assert held[-1] == Published(item, "mine", "r")
+    said = {"question": problem.question, "thread": "thread", "time": held[-1].time}
+    assert held[-1] == Published(item, "mine", "r", **said)  # type: ignore[arg-type]
+    assert datetime.fromisoformat(held[-1].time).tzinfo == UTC
     await library.store.close()
+
+
+async def test_what_is_published_again_keeps_its_time(tmp_path: Path) -> None:
+    given = Memories(memory_scope="library", memory_folder=str(tmp_path / "m"))
+    library, problem = library_of(given), Problem("Solve it.", id="mine")
+    item, old = Item("technique", "factor"), "2020-01-31T12:00:00+00:00"
+    await library.write([Published(item, "mine", time=old)])
+    learned = Learned([], [Entry(item.id, 0)], [item])
+    await exchange(given, problem, [], learned)
+    [held] = await library.find()
+    assert (held.time, held.question) == (old, "Solve it.")
+    await library.store.close()
+
+
+def test_a_long_question_is_kept_in_its_beginning_and_on_one_line() -> None:
+    assert Origin.of(Problem("\udcff?")).question == r"\udcff?"
+    assert Origin.of(Problem("What\n is\t" + "x" * 999)).question == f"What is {'x' * 192}"
 
 
 async def test_two_problems_with_one_item_keep_where_it_is_from(library: Library) -> None:
@@ -149,3 +169,21 @@ async def test_two_problems_with_one_item_keep_where_it_is_from(library: Library
     rows = await library.find()
     assert rows == [STEP, replace(other, support=1), replace(STEP, run="r")]
     assert len({one.id for one in rows}) == 3
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_what_a_library_lost_is_published_again_but_not_what_was_deleted(
+    tmp_path: Path, deleted: bool
+) -> None:
+    given = Memories(memory_scope="library", memory_folder=str(tmp_path / "m"), run_name="r")
+    library, items = library_of(given), [STEP.item, TRAP.item]
+    old, new = (Entry(item.id, 1) for item in items)
+    async with library.store.held():
+        await exchange(given, Problem("Q", id="q"), [], Learned((), (old,), items))
+        [first] = await library.find()
+        if deleted:
+            await library.remove([first.id])
+        else:
+            await library.store.drop(COLLECTION)
+        await exchange(given, Problem("Q", id="q"), [], Learned((old,), (old, new), items))
+        assert {one.item for one in await library.find()} == set(items[1:] if deleted else items)

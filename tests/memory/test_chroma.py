@@ -251,7 +251,25 @@ def half_an_index(folder: Path) -> None:
         os.truncate(path, path.stat().st_size // 2)
 
 
+def no_table(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / DATABASE)) as database, database:
+        database.execute("DROP TABLE collections")
+
+
+def no_segments(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / DATABASE)) as database, database:
+        database.execute("DROP TABLE segments")  # of which Chroma says only that it failed
+
+
+def a_folder_instead(folder: Path) -> None:
+    (folder / DATABASE).unlink()
+    (folder / DATABASE).mkdir()
+
+
 DAMAGES = [
+    no_table,
+    no_segments,
+    a_folder_instead,
     garbage,
     half_a_database,
     overwritten_pages,
@@ -278,6 +296,13 @@ async def test_a_damaged_folder_is_moved_aside_and_begun_anew(
     assert (folder / "notes.txt").read_text() == "mine"
     await store.write(NAME, rows(2), ABOUT)
     assert list(await store.read(NAME, ["id0", "id1"], vectors=True)) == ["id0", "id1"]
+
+
+async def test_a_folder_in_the_locks_place_is_said(folder: Path, store: Store) -> None:
+    (folder / "tmas.lock").mkdir(parents=True)
+    with pytest.raises(StorageError) as raised:
+        await store.claim()
+    assert str(raised.value) == f"memory: {folder}/tmas.lock is a folder. Move it away."
 
 
 async def test_damage_that_shows_in_writing_is_mended_in_writing(

@@ -112,13 +112,21 @@ async def test_an_endpoint_that_stays_busy_is_given_up() -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ((401, {"error": {"message": "no"}}), "the key is refused"),
+        (
+            (401, {"error": {"message": "no"}}),
+            r"the key is refused .*\. Set TMAS_EMBEDDINGS__API_KEY\.$",
+        ),
         ((404, {"error": {"message": "no model m"}}), "not found"),
         ((400, {"error": {"message": "maximum context length is 8 tokens"}}), "too long for m"),
         ((200, {"data": []}), "0 vectors for 1 texts"),
         ((200, {"other": 1}), "no vectors for 1 texts"),
         ((200, {"data": [{"index": 0}]}), "a row without its vector"),
         ((200, {"data": [{"index": 0, "embedding": []}]}), "an empty vector"),
+        (
+            (200, {"data": [{"index": 0, "embedding": [1.0, float("nan")]}]}),
+            r"/v1/embeddings: vectors that hold NaN or Infinity came from m\.",
+        ),
+        ((200, {"data": [{"index": 0, "embedding": [float("-inf")]}]}), "NaN or Infinity"),
     ],
 )
 async def test_an_endpoint_without_vectors_is_refused_at_once(

@@ -54,9 +54,10 @@ def test_what_is_not_said_stays() -> None:
 
 def test_an_iteration_that_names_no_attempt_counts_one_and_its_score_is_unknown() -> None:
     [new] = applied((), [Report("Counting twice", "count pairs")], 3, SCORES)
-    assert (new.tried, new.best_score) == (((3, 1),), None)
+    assert (new.tried, new.best_score) == (((3, 0),), None)
+    assert (new.tries, new.named) == (1, 0)
     [again] = applied((new,), [report(1, 3)], 4, SCORES)
-    assert (again.tries, again.best_score) == (2, None)
+    assert (again.tries, again.named, again.best_score) == (2, 1, None)
 
 
 def test_an_attempt_counts_once_on_however_many_lines_it_stands() -> None:

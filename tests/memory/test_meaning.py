@@ -30,6 +30,12 @@ texts = st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join)
          "With $y=1$ the equation yields $f(0)=1$."),
         ("The maximum of $P$ is attained at $x=2$.", "$P$ reaches its maximum at $x=2$."),
         ("From x=1 we obtain y=2.", "y=2 if x=1"),
+        ("Inversion: invert about $A$.", "Use inversion about $A$."),
+        ("The sum collapses to 2 by telescoping.", "The sum telescopes to 2."),
+        ("Assume continuity of $f$.", "Assume that $f$ is continuous."),
+        ("Reduce modulo 9.", "Consider residues modulo 9."),
+        ("The bound fails for $x$.", "$x$ violates the bound."),
+        ("Do not divide by zero.", "Division by zero must be avoided."),
     ],
 )  # fmt: skip
 def test_what_says_little_may_differ_and_phrases_may_move(one: str, other: str) -> None:
@@ -52,6 +58,11 @@ def test_what_says_little_may_differ_and_phrases_may_move(one: str, other: str) 
         ("x=1 gives y=2", "x=1 and y=2"),
         ("The sum was not computed.", "The sum was not found to be computed."),
         ("If x=1", "x=1"),
+        ("Consider the sum of the coefficients.", "Consider the coefficients of the sum."),
+        ("Multiply by x after simplifying.", "Simplify after multiplying by x."),
+        ("P lies on the circle.", "P lies in the circle."),
+        ("f has a root by continuity.", "f has a continuous root."),
+        ("Multiplying by x reverses the sign.", "Reversing the sign multiplies by x."),
     ],
 )
 def test_roles_heads_and_premises_stay_what_they_are(one: str, other: str) -> None:

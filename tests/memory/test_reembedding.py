@@ -4,6 +4,7 @@ import asyncio
 import multiprocessing
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tmas_graph.memory.chroma import Store, Where
 from tmas_graph.memory.chroma_client import NEXT
 from tmas_graph.memory.experience_bank import COLLECTION, ExperienceBank
 from tmas_graph.memory.items import Item
+from tmas_graph.memory.library import Library, Published
 from tmas_graph.memory.served_embeddings import ServedEmbeddings
 
 pytestmark = pytest.mark.anyio
@@ -31,6 +33,8 @@ def large_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 class Lengths:
     """An embedder that knows how long a text is."""
+
+    knows_meaning = False
 
     def __init__(self, name: str, dimension: int = 2) -> None:
         self.name, self.dimension = name, dimension
@@ -165,3 +169,61 @@ async def test_a_server_that_fails_in_the_midst_is_asked_for_the_rest(tmp_path: 
         assert await bank.reembed() == len(ITEMS)
     assert {len(body["input"]) for body in server.bodies} == {1, 256, len(ITEMS) % 256}
     await bank.store.close()
+
+
+class Failing(Lengths):
+    """An embedder that gives up after so many texts."""
+
+    left = 300
+
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        if self.left < len(texts):
+            raise ConnectionError("it is gone")
+        self.left -= len(texts)
+        return await super().embed(texts)
+
+
+async def test_what_changed_since_it_was_broken_off_stays_changed(tmp_path: Path) -> None:
+    store = Store(Where(str(tmp_path / "m")))
+    before, first = Library(store, Lengths("one")), [Published(item) for item in ITEMS]
+    await before.write(first)
+    with pytest.raises(ConnectionError):
+        await Library(store, Failing("other", 3)).reembed()
+    assert await store.ids("tmas-library" + NEXT)
+    gone, refuted, new = first[:9], replace(first[9], status="refuted"), Published(ITEMS[0], "p")
+    await before.remove([one.id for one in gone])
+    await before.write([refuted, new])
+    after = Library(store, Lengths("other", 3))
+    assert await after.reembed() == len(ITEMS) - 9 + 1
+    assert set(await after.find()) == {refuted, new, *first[10:]}
+    assert await after.lost([one.id for one in gone]) == set()  # it knows that they were deleted
+    assert await store.ids("tmas-library" + NEXT) == []
+    await store.close()
+
+
+async def test_what_was_begun_is_dropped_when_it_is_not_wanted_any_more(tmp_path: Path) -> None:
+    await filled(tmp_path / "m", Lengths("one"))
+    bank = bank_at(tmp_path / "m", Failing("other", 3))
+    with pytest.raises(ConnectionError):
+        await bank.reembed()
+    assert await ExperienceBank(bank.store, Lengths("one")).reembed() == 0
+    assert await bank.store.ids(COLLECTION + NEXT) == []
+    await bank.store.close()
+
+
+async def test_what_another_writes_meanwhile_is_taken_along(tmp_path: Path) -> None:
+    store = Store(Where(str(tmp_path / "m")))
+    before = Library(store, Lengths("one"))
+    await before.write([Published(item) for item in ITEMS[:3]])
+
+    class Slow(Lengths):
+        async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+            if len(texts) == 3:
+                await before.write([Published(ITEMS[3])])
+                await before.remove([Published(ITEMS[0]).id])
+            return await super().embed(texts)
+
+    after = Library(store, Slow("other", 3))
+    assert await after.reembed() == 3
+    assert {one.item for one in await after.find()} == set(ITEMS[1:4])
+    await store.close()

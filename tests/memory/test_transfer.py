@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -36,6 +37,9 @@ def published(count: int, seed: int = 0) -> list[Published]:
             rng.randint(0, 3),
             rng.randint(0, 3),
             rng.choice(["", text()]),
+            rng.choice(["", text()[:200]]),
+            rng.choice(["", "20260131-120000-ab12"]),
+            rng.choice(["", "2026-01-31T12:00:00+00:00"]),
         )
         for number in range(count)
     ]
@@ -46,6 +50,13 @@ def test_what_is_exported_is_read_back_byte_for_byte() -> None:
     lines = [line_of(one) for one in given]
     assert all(line.isascii() and line.count("\n") == 1 for line in lines)
     assert read_lines("".join(lines), "f") == given
+
+
+def test_a_file_of_an_earlier_version_is_read() -> None:
+    late = ("question", "thread", "time")
+    rows = [{k: v for k, v in plain(one).items() if k not in late} for one in published(9)]
+    found = read_lines("\n".join(map(json.dumps, rows)), "f")
+    assert found == [replace(one, question="", thread="", time="") for one in published(9)]
 
 
 def test_two_fields_are_enough() -> None:
@@ -74,6 +85,8 @@ def test_two_fields_are_enough() -> None:
         ('{"kind": "pitfall", "text": "x", "support": true}', '"support" is True, but must be'),
         ('{"kind": "pitfall", "text": "x", "iteration": 1e99}', "must be a whole number"),
         ('{"kind": "pitfall", "text": "x", "iteration": NaN}', "must be a whole number"),
+        ('{"kind": "pitfall", "text": "x", "time": "noon"}', "must be a time, as 2026-01-31T12"),
+        (f'{{"kind": "pitfall", "text": "x", "question": "{"x" * 201}"}}', "may have 200"),
         ('{"kind": "pitfall", "text": "x", "status": null}', '"status" is None, but must be open'),
     ],
 )

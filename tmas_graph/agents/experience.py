@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from tmas_graph.agents.fitting import Shown, prompt
-from tmas_graph.memory.items import Item, ItemKind
+from tmas_graph.memory.items import Item, ItemKind, in_one_line
 from tmas_graph.memory.ledger import Changes
 from tmas_graph.memory.retrieval import Noted
 from tmas_graph.models.replies import Model, Reply
@@ -57,8 +57,6 @@ _REASON = re.compile(
     r"(?P<reason>\S.*)",
     re.IGNORECASE,
 )
-_SEPARATORS = re.compile(r"[\x85\u2028\u2029]")
-"""Ends of lines for some readers: an item must be one line for all of them."""
 _SUPPORTED = re.compile(r"\s*+\(supported by \d{1,6}\)\s*+\Z", re.IGNORECASE)
 _REFUTED = re.compile(r"\(refuted(?::.*)?\)[.*_`\s]*+\Z", re.IGNORECASE)
 """What prompts say of an item; a model that lists known items copies it."""
@@ -80,8 +78,9 @@ async def extract(
 def parse(reply: Reply, known: Sequence[Noted] = ()) -> Changes:
     """What a reply to a prompt that showed the `known` items says, one thing a line.
 
-    Texts are kept as they are, but for Unicode's ends of lines, which become spaces, and for what
-    a prompt itself says of an item ("(supported by 2)"). The last line of a cut reply is dropped.
+    Texts are kept as they are, but for control characters and Unicode's ends of lines, which become
+    spaces, and for what a prompt itself says of an item ("(supported by 2)"). The last line of a
+    cut reply is dropped.
     """
     added: dict[str, Item] = {}
     corrected: dict[str, Item] = {}
@@ -112,7 +111,7 @@ def _lines(reply: Reply) -> Iterator[str]:
     # A lone carriage return begins a line on a terminal and for many models: none gets into items.
     for line in reply.lines:
         for part in line.split("\r"):
-            yield _SEPARATORS.sub(" ", part)
+            yield in_one_line(part)
 
 
 def _numbers(names: str) -> list[int]:

@@ -9,6 +9,7 @@ import typer
 from tmas_graph.cli import (
     compare,
     estimate,
+    export,
     grade,
     memory,
     merge,
@@ -42,6 +43,7 @@ app.command()(merge.merge)
 app.command()(methods.methods)
 app.command()(grade.grade)
 app.command()(compare.compare)
+app.command()(export.export)
 app.command()(problems.problems)
 app.command()(threads.threads)
 app.command()(show.show)

@@ -1,14 +1,12 @@
 """`tmas compare`: a table of methods, from the rows of evaluation runs."""
 
-import os
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tmas_graph.errors import SettingsError, StorageError
+from tmas_graph.cli.files import refuse_unwritable, write
+from tmas_graph.errors import SettingsError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -59,7 +57,7 @@ def compare(
         )
     chosen, budgets = _numbers(iterations, "--iterations"), _numbers(tokens, "--tokens", least=1)
     for file in (out, plot):
-        _refuse_unwritable(file)
+        refuse_unwritable(file)
     if plot is not None:
         drawing.check(plot)
     evaluation = unite([load(run) for run in dict.fromkeys(runs)], label or ())
@@ -73,7 +71,7 @@ def compare(
         made = made if paper else report(comparison)
     if plot is not None and comparison is not None:
         found = comparison
-        _write(plot, lambda file: drawing.draw(found, file))
+        write(plot, lambda file: drawing.draw(found, file))
     _give(made, form, out)
 
 
@@ -89,14 +87,6 @@ def _numbers(text: str | None, option: str, *, least: int = 0) -> list[int]:
     return found
 
 
-def _refuse_unwritable(file: Path | None) -> None:
-    if file is None:
-        return
-    if os.path.isdir(file) or not os.path.isdir(file.parent):
-        what = "is a folder" if os.path.isdir(file) else "its folder doesn't exist"
-        raise StorageError(f"{file}: {what}. Give a file in a folder that is there.")
-
-
 def _give(made: "Report", form: Format, out: Path | None) -> None:
     made = _harmless(made)
     if form == "text" and out is None:
@@ -108,7 +98,7 @@ def _give(made: "Report", form: Format, out: Path | None) -> None:
     if out is None:
         typer.echo(text, nl=False)
     else:
-        _write(out, lambda file: file.write_text(text, encoding="utf-8"))
+        write(out, lambda file: file.write_text(text, encoding="utf-8"))
 
 
 def _harmless(made: "Report") -> "Report":
@@ -173,23 +163,3 @@ def _columns(each: "Table") -> list["Column"]:
         Column(heading, cells[place], rank=each.ranks[place], right=place not in each.left)
         for place, heading in enumerate(each.headings)
     ]
-
-
-def _write(file: Path, write: Callable[[Path], object]) -> None:
-    """Put a whole file in place of `file`, or leave it as it is.
-
-    Raises:
-        StorageError: it can't be written.
-    """
-    try:
-        if file.exists() and not file.is_file():  # a pipe or a device can't be replaced
-            write(file)
-            return
-        with tempfile.TemporaryDirectory(dir=file.parent, prefix=".tmas-") as folder:
-            made = Path(folder) / f"made{file.suffix.lower()}"
-            write(made)
-            os.replace(made, file)
-    except OSError as error:
-        raise StorageError(
-            f"{file}: can't be written ({error.strerror}). Give another file, or see to its disk."
-        ) from error

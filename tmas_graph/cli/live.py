@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -11,22 +11,18 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from tmas_graph.cli.counting import counted
 from tmas_graph.cli.plain import line, words
-from tmas_graph.cli.report import counted, headline
+from tmas_graph.cli.report import headline
 from tmas_graph.cli.view import Iteration, Load, View, no_load
+from tmas_graph.state import Outcome
 
 _MODES = {"initial": "white", "exploit": "cyan", "explore": "magenta"}
 _BOXES = {1.0: ("■", "green"), 0.5: ("◧", "yellow"), 0.0: ("□", "red"), None: ("·", "dim")}
 _MARKS = {"initial": "○", "exploit": "●", "explore": "◆"}
 _LONGEST_ANSWER = 30
-_OUTCOMES = {
-    "truncated": "cut off",
-    "empty": "empty",
-    "refused": "refused",
-    "filtered": "filtered",
-    "failed": "failed",
-    "halted": "halted",
-}
+_OVER = frozenset(get_args(Outcome)) - {"open", "finished"}
+"""Outcomes of candidates that came to nothing."""
 
 
 class PlainView(View):
@@ -57,6 +53,9 @@ class PlainView(View):
             more = f"; not updated: {line(event['cause'])}" if event.get("cause") else ""
             known = f", {len(event['repeated'])} tried again" if event.get("repeated") else ""
             return f"  {kind} bank: {counted(len(event['added']), what)}{known}{more}"
+        if kind == "borrowed":
+            shown = counted(event["count"], "item")
+            return f"  library: {shown} of other problems {_are(event['count'])} shown next"
         if kind == "standing":
             return f"  leading: {_leading(event)} · {self.spent()}"
         return ""
@@ -155,10 +154,14 @@ class LiveView(View):
         return table
 
 
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def _ending(event: Any) -> str:
-    if event["outcome"] in _OUTCOMES:
+    if event["outcome"] in _OVER:
         cause = f" ({line(event['cause'])})" if event["cause"] else ""
-        return _OUTCOMES[event["outcome"]] + cause
+        return f"{event['outcome']}{cause}"
     answer = f", answer {_short(event['answer'])}" if event["answer"] else ""
     return f"checks {_boxes(event['scores']).plain or '–'}{answer}"
 
@@ -168,8 +171,8 @@ def _now(event: Any) -> str:
         return "waits"
     if event["outcome"] == "finished":
         return "done"
-    if event["outcome"] in _OUTCOMES:
-        return _OUTCOMES[event["outcome"]]
+    if event["outcome"] in _OVER:
+        return str(event["outcome"])
     if event["scores"]:
         return "summing up"
     return "being checked" if event["solved"] else "solving"

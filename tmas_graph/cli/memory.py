@@ -15,13 +15,14 @@ from tmas_graph.cli.memory_options import (
     Status,
     Thread,
     filters,
+    finished,
     place_of,
     read_at,
 )
 from tmas_graph.cli.options import Config, Home, Json
 
 if TYPE_CHECKING:
-    from tmas_graph.cli.memory_source import Source
+    from tmas_graph.cli.memory_source import Held, Source
 
 app = typer.Typer(
     name="memory",
@@ -49,12 +50,14 @@ def list_items(
     place = place_of(home, config, folder, server, thread)
     from tmas_graph.cli import memory_views as views
 
-    found, title = read_at(place, lambda source: source.items(meant))
+    (found, all_of_it), source = read_at(place, lambda source: _looked_up(source, meant))
     ordered = found if thread else found[::-1]
     if as_json:
         views.print_json([one.plain() for one in ordered[:limit]])
+    elif found:
+        views.print_items(ordered[:limit], len(found), source.title)
     else:
-        views.print_items(ordered[:limit], len(found), title)
+        views.print_none(meant, all_of_it, source.title)
 
 
 @app.command()
@@ -77,11 +80,18 @@ def search(
     place = place_of(home, config, folder, server, thread)
     from tmas_graph.cli import memory_views as views
 
-    found, title = read_at(place, lambda source: source.search(text, meant, limit))
+    async def searched(source: "Source") -> tuple[list["Held"], list["Held"]]:
+        found = await source.search(text, meant, limit)
+        return found, [] if found else await source.items({})
+
+    (found, all_of_it), source = read_at(place, searched)
+    near = [one for one in found if one.more["similarity"] > 0]
     if as_json:
-        views.print_json([one.plain() for one in found])
+        views.print_json([one.plain() for one in near])
+    elif found:
+        views.print_found(near, len(found) - len(near), source)
     else:
-        views.print_items(found, len(found), title)
+        views.print_none(meant, all_of_it, source.title)
 
 
 @app.command()
@@ -122,11 +132,38 @@ def stats(
     async def told(source: "Source") -> dict[str, Any]:
         return views.statistics(await source.items({}), source)
 
-    numbers, title = read_at(place, told)
+    numbers, source = read_at(place, told)
     if as_json:
         views.print_json(numbers)
     else:
-        views.print_statistics(numbers, title)
+        views.print_statistics(numbers, source.title)
+
+
+@app.command()
+def strategies(
+    thread: Annotated[str, typer.Argument(help="Its name; `tmas threads` lists them.")],
+    as_json: Json = False,
+    home: Home = None,
+) -> None:
+    """List the strategies of a thread's guideline bank, and how each ended."""
+    place = place_of(home, None, None, None, thread)
+    from rich.console import Console
+
+    from tmas_graph.cli import banks
+    from tmas_graph.cli import memory_views as views
+    from tmas_graph.cli.memory_thread import strategies_of
+
+    found = finished(lambda: strategies_of(place, thread))
+    if as_json:
+        views.print_json(found)
+    else:
+        banks.print_strategies(Console(), found)
+
+
+async def _looked_up(source: "Source", meant: dict[str, str]) -> tuple[list["Held"], list["Held"]]:
+    """The items `meant` and, where there are none, all."""
+    found = await source.items(meant)
+    return found, [] if found else await source.items({})
 
 
 app.command("export")(memory_upkeep.export_items)

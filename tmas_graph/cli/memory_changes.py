@@ -1,14 +1,33 @@
 """Changes that `tmas memory` makes to the library."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from tmas_graph.cli.memory_source import Held, Place, library_at, nothing_in, one_of, placed
-from tmas_graph.memory.chroma import Filter
+from tmas_graph.cli.memory_source import (
+    Held,
+    Place,
+    library_at,
+    nothing_in,
+    one_of,
+    placed,
+    titled,
+)
 from tmas_graph.memory.experience_bank import COLLECTION
 from tmas_graph.memory.library import Progress, Published, library_of
 from tmas_graph.memory.opening import bank_of
+from tmas_graph.memory.rows import Filter
 from tmas_graph.memory.transfer import Sorted, sort
-from tmas_graph.threads import open_threads
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Items that are to be deleted."""
+
+    ids: list[str]
+    all: int
+    """Of how many they are."""
+    title: str
+    """What they are in."""
 
 
 async def take_in(place: Place, given: Sequence[Published], *, dedup: bool) -> Sorted:
@@ -24,16 +43,18 @@ async def take_in(place: Place, given: Sequence[Published], *, dedup: bool) -> S
     return done
 
 
-async def which(place: Place, names: Sequence[str], meant: Mapping[str, str]) -> list[str]:
-    """Ids of the items of these names, or else of those `meant`.
+async def which(place: Place, names: Sequence[str], meant: Mapping[str, str]) -> Chosen:
+    """The items of these names, or else those `meant`.
 
     Raises:
         ItemError: a name is unknown.
     """
     async with library_at(place) as library:
-        held = [Held(one, one.id) for one in await library.find(Filter(equal=meant))]
+        found = await library.find(Filter(equal=meant))
+        held = [Held(one, one.id, one.id) for one in found]
+        count, title = len(await library.ids()), titled(library.store.where)
     chosen = [one_of(held, name) for name in names] if names else held
-    return list(dict.fromkeys(one.published.id for one in chosen))
+    return Chosen(list(dict.fromkeys(one.published.id for one in chosen)), count, title)
 
 
 async def remove(place: Place, ids: Sequence[str]) -> None:
@@ -57,7 +78,9 @@ async def reembed(place: Place, progress: Progress) -> int:
     """
     settings = placed(place)
     if place.thread is not None:
-        async with open_threads(place.home) as store:
+        from tmas_graph.threads import look_into  # with LangGraph, which takes seconds
+
+        async with look_into(place.home) as store:
             its = (await store.get(place.thread)).settings
         where = {"memory_folder": its.memory_folder, "memory_server": its.memory_server}
         settings = place.settings.model_copy(update=where)

@@ -1,9 +1,9 @@
 """Files of `tmas memory`: what is exported is there whole or not at all."""
 
-import os
 import sys
 from pathlib import Path
 
+from tmas_graph.cli import files
 from tmas_graph.errors import ItemError, StorageError
 
 STREAM = "-"
@@ -16,23 +16,16 @@ def write(name: str, text: str, *, force: bool) -> None:
         StorageError: it is there already, or can't be written.
     """
     if name == STREAM:
+        if sys.stdout is None:
+            raise StorageError("export: the standard output is closed. Give a file.")
         sys.stdout.write(text)
         return
+    if not name:
+        raise StorageError("export: the name of the file is empty. Give one.")
     path = Path(name)
-    if path.exists() and not force:
+    if files.is_there(path) and not force:
         raise StorageError(f"export: {name} is there already. Give another, or pass --force.")
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise StorageError(
-            f"export: {name} can't be written ({error.strerror}). Give another file."
-        ) from None
+    files.write(path, lambda file: file.write_text(text, encoding="utf-8", newline="\n"))
 
 
 def read(name: str) -> str:
@@ -41,10 +34,16 @@ def read(name: str) -> str:
     Raises:
         ItemError: it can't be read, or is no UTF-8.
     """
+    if not name:
+        raise ItemError("import: the name of the file is empty. Give one.")
     try:
         if name == STREAM:
-            return sys.stdin.read()
-        return Path(name).read_bytes().decode("utf-8-sig")  # as it is: no line end is translated
+            if sys.stdin is None:
+                raise ItemError("import: the standard input is closed. Give a file.")
+            given = sys.stdin.buffer.read()
+        else:
+            given = Path(name).read_bytes()
+        return given.decode("utf-8-sig")  # as it is: no line end is translated
     except UnicodeDecodeError as error:
         raise ItemError(f"{name}: is no UTF-8 (byte {error.start}). Give another file.") from None
     except OSError as error:

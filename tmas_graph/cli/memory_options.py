@@ -1,9 +1,10 @@
 """Options of `tmas memory`, and what becomes of them."""
 
+import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -33,7 +34,7 @@ Kind = Annotated[str | None, typer.Option(help="conclusion, technique or pitfall
 Status = Annotated[str | None, typer.Option(help="open, supported or refuted.")]
 ProblemId = Annotated[str | None, typer.Option("--problem", help="Id of a problem.")]
 Run = Annotated[str | None, typer.Option(help="Name of a run.")]
-Limit = Annotated[int, typer.Option(min=1, help="How many.")]
+Limit = Annotated[int, typer.Option(min=1, max=1_000_000, help="How many.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Don't ask.")]
 
 
@@ -46,10 +47,15 @@ def filters(**values: str | None) -> dict[str, str]:
     given = {name: value for name, value in values.items() if value is not None}
     from tmas_graph.memory.items import KINDS
     from tmas_graph.memory.ledger import STATUSES
+    from tmas_graph.settings import near
 
     for name, known in (("kind", KINDS), ("status", STATUSES)):
-        if given.get(name, known[0]) not in known:
-            raise typer.BadParameter(f"--{name} is one of {', '.join(known)}")
+        if (value := given.get(name, known[0])) not in known:
+            *first, last = known
+            raise typer.BadParameter(
+                f"--{name}: there is no {value!r}{near(value, known)}. "
+                f"It is one of {', '.join(first)} and {last}."
+            )
     return given
 
 
@@ -64,7 +70,7 @@ def place_of(
     from tmas_graph.cli.memory_source import Place
     from tmas_graph.configuration import load
 
-    if thread is not None and (folder or server):
+    if thread is not None and not folder is server is None:
         raise typer.BadParameter("a thread knows where its bank is: give --thread alone")
     changes = changes_of(None, memory_folder=folder, memory_server=server)
     if folder:
@@ -72,13 +78,13 @@ def place_of(
     return Place(home_of(home), load(config, changes=changes).settings, thread)
 
 
-def read_at(place: "Place", work: Callable[["Source"], Awaitable[_T]]) -> tuple[_T, str]:
-    """What `work` gives, done at `place`, and how that is named."""
+def read_at(place: "Place", work: Callable[["Source"], Awaitable[_T]]) -> tuple[_T, "Source"]:
+    """What `work` gives, done at `place`, and what is there."""
     from tmas_graph.cli.memory_source import source_at
 
-    async def reading() -> tuple[_T, str]:
+    async def reading() -> "tuple[_T, Source]":
         async with source_at(place) as source:
-            return await work(source), source.title
+            return await work(source), source
 
     return finished(reading)
 
@@ -86,11 +92,13 @@ def read_at(place: "Place", work: Callable[["Source"], Awaitable[_T]]) -> tuple[
 def agreed(question: str) -> bool:
     """Whether the user says yes; who can't be asked doesn't."""
     typer.echo(f"{question} [y/N]: ", err=True, nl=False)  # the standard output is for results
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    said = sys.stdin.readline()
+    if not said:
+        typer.echo("", err=True)
+        typer.echo("nobody answered; --yes deletes without a question", err=True)
+    return said.strip().lower() in ("y", "yes")
 
 
-def finished(work: Callable[[], Awaitable[_T]]) -> _T:
+def finished(work: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
     """What `work` gives, when it has."""
-    from tmas_graph.running import run_blocking
-
-    return run_blocking(work)
+    return asyncio.run(work())

@@ -1,24 +1,23 @@
-"""Where `tmas memory` looks: the library, or the bank of one thread with its ledger."""
+"""Where `tmas memory` looks: the library, or the bank of one thread.
 
+What a look at the library doesn't need isn't loaded: LangGraph takes seconds.
+"""
+
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from tmas_graph.configuration import with_keys
 from tmas_graph.errors import ItemError, StorageError
-from tmas_graph.memory.chroma import Filter, Row, Where
-from tmas_graph.memory.embeddings import Embedder
-from tmas_graph.memory.ledger import ledger_of
-from tmas_graph.memory.library import Library, Published, library_of, library_to_read
-from tmas_graph.memory.opening import embedder_of
-from tmas_graph.memory.ranking import by_distance
-from tmas_graph.memory.retrieval import Noted, noted
+from tmas_graph.memory.library import FOLDER, Library, Published, library_of, library_to_read
+from tmas_graph.memory.rows import Filter, Where
 from tmas_graph.memory.transfer import plain
-from tmas_graph.recovery import texts_of
 from tmas_graph.settings import Settings, near
-from tmas_graph.threads import LIBRARY, open_threads
+
+_SHORT = 8
+"""Characters of an id that are shown, where no other one begins so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,69 +36,74 @@ class Held:
     published: Published
     name: str
     """How it is asked for."""
+    short: str
+    """As much of its name as tells it from all others."""
     more: Mapping[str, Any] = field(default_factory=dict)
     """What else is known of it."""
+
+    def near(self, distance: float) -> "Held":
+        """It as found at this distance from what was searched for."""
+        return replace(self, more={**self.more, "similarity": round(1 - distance, 4)})
 
     def plain(self) -> dict[str, Any]:
         """All of it, as plain values."""
         return {**plain(self.published), **self.more}
 
 
+class Source(Protocol):
+    """A place with items."""
+
+    @property
+    def title(self) -> str:
+        """How messages name it."""
+
+    @property
+    def folder(self) -> str | None:
+        """Where it is, if it is in a folder."""
+
+    @property
+    def embedder(self) -> str:
+        """Name of what made its vectors."""
+
+    @property
+    def knows_meaning(self) -> bool:
+        """Whether those tell texts of one meaning."""
+
+    async def items(self, meant: Mapping[str, str]) -> list[Held]:
+        """Those that have the values `meant`, in their order."""
+
+    async def search(self, text: str, meant: Mapping[str, str], count: int) -> list[Held]:
+        """Up to `count` of those `meant`, nearest to `text` first, with their similarity."""
+
+
 @dataclass(frozen=True, slots=True)
 class OfLibrary:
-    """The items of the library."""
+    """The items of the library, the newest last."""
 
     library: Library
     title: str
     folder: str | None
     embedder: str
 
+    @property
+    def knows_meaning(self) -> bool:
+        """Whether its vectors tell texts of one meaning."""
+        return self.library.embedder.knows_meaning
+
     async def items(self, meant: Mapping[str, str]) -> list[Held]:
-        """Those that have the values `meant`, the newest last."""
-        return [Held(one, one.id) for one in await self.library.find(Filter(equal=meant))]
+        """Those that have the values `meant`."""
+        return await self._held(await self.library.find(Filter(equal=meant)))
 
     async def search(self, text: str, meant: Mapping[str, str], count: int) -> list[Held]:
         """Up to `count` of those `meant`, nearest to `text` first, with their similarity."""
         found = await self.library.nearest(text, Filter(equal=meant), count)
-        return [
-            Held(one.published, one.published.id, {"similarity": round(1 - one.distance, 4)})
-            for one in found
-        ]
+        held = await self._held([one.published for one in found])
+        return [one.near(at.distance) for one, at in zip(held, found, strict=True)]
 
-
-@dataclass(frozen=True, slots=True)
-class OfThread:
-    """The items of one thread, in the order of its ledger."""
-
-    held: Sequence[Held]
-    title: str
-    folder: str | None
-    vectors: Embedder
-
-    @property
-    def embedder(self) -> str:
-        """Name of what makes its vectors."""
-        return self.vectors.name
-
-    async def items(self, meant: Mapping[str, str]) -> list[Held]:
-        """Those that have the values `meant`."""
-        return [one for one in self.held if meant.items() <= one.plain().items()]
-
-    async def search(self, text: str, meant: Mapping[str, str], count: int) -> list[Held]:
-        """Up to `count` of those `meant`, nearest to `text` first, with their similarity."""
-        by_id = {one.published.item.id: one for one in await self.items(meant)}
-        texts = [one.published.item.text for one in by_id.values()]
-        query, *vectors = await self.vectors.embed([text, *texts])
-        rows = [Row(id, "", {}, vector) for id, vector in zip(by_id, vectors, strict=True)]
-        found = []
-        for row in by_distance(query, rows)[:count]:
-            one, similarity = by_id[row.id], round(1 - row.distance, 4)
-            found.append(Held(one.published, one.name, {**one.more, "similarity": similarity}))
-        return found
-
-
-Source = OfLibrary | OfThread
-"""A place with items."""
+    async def _held(self, found: Sequence[Published]) -> list[Held]:
+        alike = Counter(id[:_SHORT] for id in await self.library.ids())
+        shorts = [one.id[:_SHORT] if alike[one.id[:_SHORT]] == 1 else one.id for one in found]
+        return [Held(one, one.id, short) for one, short in zip(found, shorts, strict=True)]
 
 
 def placed(place: Place) -> Settings:
@@ -107,7 +111,7 @@ def placed(place: Place) -> Settings:
     settings = place.settings
     if settings.memory_folder or settings.memory_server:
         return settings
-    return settings.model_copy(update={"memory_folder": str((place.home / LIBRARY).resolve())})
+    return settings.model_copy(update={"memory_folder": str((place.home / FOLDER).resolve())})
 
 
 @asynccontextmanager
@@ -124,6 +128,11 @@ async def library_at(
         if must_exist and not await library.embedded_by():
             raise nothing_in(library.store.where)
         yield library
+
+
+def titled(where: Where) -> str:
+    """How messages name the library at `where`."""
+    return f"the library in {where}"
 
 
 def nothing_in(where: Where) -> StorageError:
@@ -143,13 +152,15 @@ async def source_at(place: Place) -> AsyncIterator[Source]:
         ThreadError: there is no such thread.
     """
     if place.thread is not None:
-        yield await _of_thread(place, place.thread)
+        from tmas_graph.cli.memory_thread import of_thread  # with LangGraph
+
+        yield await of_thread(place, place.thread)
         return
     async with library_at(place) as library:
         where = library.store.where
         made_by = await library.embedded_by()
         folder = None if where.server else where.folder
-        yield OfLibrary(library, f"the library in {where}", folder, made_by)
+        yield OfLibrary(library, titled(where), folder, made_by)
 
 
 def one_of(held: Sequence[Held], name: str) -> Held:
@@ -168,26 +179,3 @@ def one_of(held: Sequence[Held], name: str) -> Held:
     raise ItemError(
         f"memory: there is no item {name!r}{near(name, known)}. `tmas memory list` lists them."
     )
-
-
-async def _of_thread(place: Place, name: str) -> OfThread:
-    async with open_threads(place.home) as store:
-        record = await store.get(name)
-        ledger = ledger_of((await store.values(record.id)).get("experience", ()))
-        ids, settings = [entry.id for entry in ledger], with_keys(record.settings, place.settings)
-        items = await texts_of(settings, ids, store.saver, record.id)
-    found = noted(ledger, items)
-    names = {one.entry.id: one.name for one in found}
-    held = [_held(one, names, record.problem.id, settings.run_name) for one in found]
-    folder = None if settings.memory_server else settings.memory_folder
-    return OfThread(held, f"thread {record.id}", folder, embedder_of(settings.embeddings))
-
-
-def _held(one: Noted, names: Mapping[str, str], problem: str, run: str) -> Held:
-    more = {
-        "name": one.name,
-        "supported": list(one.entry.supported),
-        "contradicted": list(one.entry.contradicted),
-        "corrected_by": names.get(one.entry.corrected_by, ""),
-    }
-    return Held(Published.of(one.item, one.entry, problem, run), one.name, more)

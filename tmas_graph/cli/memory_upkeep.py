@@ -1,9 +1,10 @@
 """`tmas memory`: look after what was learnt."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tmas_graph.cli.counting import counted
 from tmas_graph.cli.memory_options import (
     Folder,
     Kind,
@@ -20,6 +21,10 @@ from tmas_graph.cli.memory_options import (
     read_at,
 )
 from tmas_graph.cli.options import Config, Home, Json
+from tmas_graph.cli.plain import line
+
+if TYPE_CHECKING:
+    from tmas_graph.cli.memory_changes import Chosen
 
 
 def export_items(
@@ -45,7 +50,7 @@ def export_items(
     lines = [line_of(one.published) for one in found]
     memory_files.write(file, "".join(lines), force=force)
     if file != memory_files.STREAM:
-        typer.echo(f"wrote {len(lines)} items to {file}")
+        typer.echo(f"wrote {counted(len(lines), 'item')} to {file}")
 
 
 def import_items(
@@ -88,20 +93,22 @@ def delete(
 ) -> None:
     """Delete items from the library, or all of a problem, of a run, or all there are."""
     meant = filters(problem=problem, run=run)
-    if bool(ids) + bool(meant) + everything != 1:
-        raise typer.BadParameter("give IDs, --problem and --run, or --all")
+    if "" in meant.values():  # of an unset variable in a shell, it would mean all that have none
+        raise typer.BadParameter("--problem or --run is empty; give a name")
+    _refuse_all_but_one(bool(ids), bool(meant), everything)
     place = place_of(home, config, folder, server)
     from tmas_graph.cli import memory_changes
     from tmas_graph.cli import memory_views as views
 
     found = finished(lambda: memory_changes.which(place, ids or [], meant))
-    if found and not yes and not agreed(f"Delete {len(found)} items?"):
+    if found.ids and not yes and not agreed(f"Delete {_of_all(found)}?"):
+        typer.echo("nothing is deleted", err=True)
         raise typer.Exit(1)
-    finished(lambda: memory_changes.remove(place, found))
+    finished(lambda: memory_changes.remove(place, found.ids))
     if as_json:
-        views.print_json({"deleted": len(found)})
+        views.print_json({"deleted": len(found.ids)})
     else:
-        typer.echo(f"deleted {len(found)} items")
+        typer.echo(f"deleted {_of_all(found)}")
 
 
 def reembed(
@@ -122,4 +129,22 @@ def reembed(
     if as_json:
         views.print_json({"embedded": count})
     else:
-        typer.echo(f"{count} items have new vectors")
+        verb = "has" if count == 1 else "have"
+        typer.echo(f"{counted(count, 'item')} {verb} new vectors")
+
+
+def _refuse_all_but_one(named: bool, meant: bool, everything: bool) -> None:
+    """Refuse none or several of the ways to say what to delete."""
+    ways = "ids; --problem, --run or both; or --all"
+    given = named + meant + everything
+    if not given:
+        raise typer.BadParameter(f"nothing says what to delete. Give one of these: {ways}.")
+    if given > 1:
+        raise typer.BadParameter(f"several things say what to delete. Give one of these: {ways}.")
+
+
+def _of_all(chosen: "Chosen") -> str:
+    """How many items are chosen, and of which library, in words."""
+    count = len(chosen.ids)
+    many = f"{count} of {chosen.all} items" if count < chosen.all else counted(count, "item")
+    return f"{many} in {line(chosen.title)}"

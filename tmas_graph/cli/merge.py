@@ -19,8 +19,8 @@ def merge(
 
     from rich.console import Console
 
+    from tmas_graph.cli.counting import counted
     from tmas_graph.cli.plain import line, words
-    from tmas_graph.cli.report import counted
     from tmas_graph.evaluation.merging import merge
 
     done = merge(out, runs)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import typer
 from rich.console import Console
 
+from tmas_graph.cli.counting import counted
 from tmas_graph.cli.plain import complain, line, words
-from tmas_graph.cli.report import counted
 from tmas_graph.cli.run_view import RunView, duration, table_of
 from tmas_graph.cli.session import start_local_models
 from tmas_graph.cli.telemetry import exporting
@@ -27,6 +27,7 @@ from tmas_graph.evaluation.run_standing import RunStanding
 from tmas_graph.evaluation.runner import HERE, Executor
 from tmas_graph.running import run_blocking
 from tmas_graph.settings import Settings
+from tmas_graph.threads import refuse_second_writer
 
 Wanted = More
 
@@ -78,8 +79,9 @@ def start(
         )
     labels = wanted.labels or ["tmas"]
     plan = fresh(source, found, names, labels, settings, limits=wanted.limits, shard=problems.shard)
-    if executor is HERE:
-        for entrant in plan.entrants:
+    for entrant in plan.entrants:
+        refuse_second_writer(entrant.settings, folder, entrant.label)
+        if executor is HERE:
             start_local_models(entrant.settings)
     work = partial(sitting.begin, folder, plan, found, executor=executor)
     _run(folder, work, settings, executor, as_json=as_json, quiet=quiet)
@@ -95,7 +97,10 @@ def resume(
     executor: Executor = HERE,
 ) -> None:
     """Let the run in `folder` go on and print how it ended."""
-    keys, settings = load(config).settings, read_plan(folder).settings
+    keys, plan = load(config).settings, read_plan(folder)
+    for entrant in plan.entrants:
+        refuse_second_writer(entrant.settings, folder, entrant.label)
+    settings = plan.settings
     if executor is HERE:
         start_local_models(settings)
 

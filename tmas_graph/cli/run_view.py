@@ -9,8 +9,9 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from tmas_graph.cli.counting import counted
 from tmas_graph.cli.plain import line, words
-from tmas_graph.cli.report import counted, money, spend
+from tmas_graph.cli.report import money, spend
 
 if TYPE_CHECKING:
     from tmas_graph.evaluation.run_rows import Row

@@ -27,7 +27,7 @@ from tmas_graph.records import Record, differences, made_with, refuse_changes, r
 from tmas_graph.running import run_blocking
 from tmas_graph.settings import Settings
 from tmas_graph.state import Problem, Result
-from tmas_graph.threads import ThreadStore, open_threads
+from tmas_graph.threads import ThreadStore, open_threads, refuse_second_writer
 
 DEMONSTRATION = (
     "This local model is a demonstration: it shows every step of the method, and its answers "
@@ -46,6 +46,7 @@ def start(
     method: str = "tmas",
 ) -> None:
     """Run a new thread for `problem` and print how it ended, graded where `gold` is known."""
+    refuse_second_writer(settings, home, method)
     start_local_models(settings)
 
     async def prepare(store: ThreadStore) -> Record:
@@ -71,6 +72,7 @@ def go_on(
         record = await store.get(name)
         refuse_other_version(record)
         settings = with_keys(adjusted(record.settings, changes, "command line"), keys)
+        refuse_second_writer(settings, home, record.method)
         await asyncio.to_thread(start_local_models, settings)
         models = await pool.check(settings)
         await opening.check(settings)

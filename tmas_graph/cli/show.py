@@ -1,19 +1,15 @@
 """`tmas show`: what happened in a thread, and what is in its memory."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from tmas_graph.cli import banks
 from tmas_graph.cli.options import Home, Json, home_of
 from tmas_graph.usage import Usage
-
-if TYPE_CHECKING:
-    from tmas_graph.memory.retrieval import Noted
-    from tmas_graph.state import Attempt, Strategy
 
 
 def show(
@@ -60,14 +56,15 @@ def show(
 async def _story(folder: Path, name: str) -> dict[str, Any]:
     from tmas_graph.cli.threads import status_of
     from tmas_graph.graph import GRAPH_VERSION
+    from tmas_graph.memory.borrowing import borrowed_of
     from tmas_graph.memory.ledger import ledger_of
     from tmas_graph.memory.retrieval import noted
     from tmas_graph.progress import attempt_of, attempts, current
     from tmas_graph.recovery import texts_of
     from tmas_graph.spending import account
-    from tmas_graph.threads import open_threads
+    from tmas_graph.threads import look_into
 
-    async with open_threads(folder) as store:
+    async with look_into(folder) as store:
         record = await store.get(name)
         values = await store.values(record.id)
         status = status_of(record, store)
@@ -90,54 +87,12 @@ async def _story(folder: Path, name: str) -> dict[str, Any]:
         "models": dict(record.models),
         "attempts": [asdict(a) for a in tried],
         "rollouts": [asdict(r) for r in values.get("rollouts", ())],
-        "experience": _history(experience, tried),
-        "strategies": _strategies(values.get("strategies", ())),
+        "experience": banks.items(experience, tried),
+        "borrowed": banks.borrowed(borrowed_of(values.get("borrowed", ()))),
+        "strategies": banks.strategies(values.get("strategies", ())),
         "spend": [asdict(s) for s in spends] if record.version == GRAPH_VERSION else [],
         "result": asdict(result) if result else None,
     }
-
-
-def _history(experience: "list[Noted]", attempts: "Iterable[Attempt]") -> list[dict[str, Any]]:
-    """Each item with its history; it comes from all rollouts of its iteration."""
-    names = {one.entry.id: one.name for one in experience}
-    finished = [a for a in attempts if a.outcome == "finished"]
-    return [
-        {
-            "name": one.name,
-            **asdict(one.item),
-            "status": one.status,
-            "support": one.support,
-            "contradictions": one.entry.contradictions,
-            "iteration": one.entry.iteration,
-            "rollouts": [
-                {"index": a.index, "score": a.score}
-                for a in finished
-                if a.iteration == one.entry.iteration
-            ],
-            "supported": list(one.entry.supported),
-            "contradicted": list(one.entry.contradicted),
-            "reason": one.reason,
-            "corrected_by": names.get(one.entry.corrected_by, ""),
-            "absorbed_by": names.get(one.entry.absorbed_by, ""),
-        }
-        for one in experience
-    ]
-
-
-def _strategies(strategies: "Iterable[Strategy]") -> list[dict[str, Any]]:
-    """Each strategy of the guideline bank with its history."""
-    return [
-        {
-            "id": f"G{number}",
-            "name": one.name,
-            "essence": one.essence,
-            "tries": one.tries,
-            "iterations": list(one.iterations),
-            "best_score": one.best_score,
-            "outcome": one.outcome,
-        }
-        for number, one in enumerate(strategies, 1)
-    ]
 
 
 def _print(story: dict[str, Any]) -> None:
@@ -159,25 +114,17 @@ def _print(story: dict[str, Any]) -> None:
     if story["spend"]:
         console.print(_spend(story["spend"]))
     if story["method"].startswith("tmas"):
-        _print_banks(console, story)
+        banks.print_all(console, story)
     if result := story["result"]:
         _print_result(console, result)
-
-
-def _print_banks(console: Any, story: dict[str, Any]) -> None:
-    items = [(f"{i['name']} {i['kind']}", _said(i), _standing(i)) for i in story["experience"]]
-    if items or story["settings"]["experience"]:
-        _print_bank(console, "Experience bank", items)
-    strategies = [(f"{s['id']} {s['name']}", s["essence"], _ending(s)) for s in story["strategies"]]
-    if strategies or story["settings"]["guideline"]:
-        _print_bank(console, "Guideline bank", strategies)
 
 
 def _print_result(console: Any, result: dict[str, Any]) -> None:
     from rich.panel import Panel
 
+    from tmas_graph.cli.counting import counted
     from tmas_graph.cli.plain import words
-    from tmas_graph.cli.report import STOPS, counted, spend
+    from tmas_graph.cli.report import STOPS, spend
 
     if result["solution"]:
         console.print(Panel(words(result["solution"]), title="solution", title_align="left"))
@@ -222,49 +169,3 @@ def _spend(rows: list[dict[str, Any]]) -> Any:
     for cells in body:
         table.add_row(*cells)
     return table
-
-
-def _said(item: dict[str, Any]) -> str:
-    conditions = f" (if: {item['conditions']})" if item["conditions"] else ""
-    return f"{item['text']}{conditions}"
-
-
-def _standing(item: dict[str, Any]) -> str:
-    """How an item stands, and where it is from, in words."""
-    from tmas_graph.cli.report import counted
-
-    parts = [item["status"]]
-    if item["support"]:
-        parts.append(counted(item["support"], "support"))
-    if item["contradictions"]:
-        parts.append(counted(item["contradictions"], "contradiction"))
-    if item["status"] == "refuted" and item["reason"]:
-        by = f" by {item['corrected_by']}" if item["corrected_by"] else ""
-        parts.append(item["reason"] + by)
-    if item["absorbed_by"]:
-        parts.append(f"{item['absorbed_by']} says it and more")
-    scores = ["–" if r["score"] is None else f"{r['score']:.2f}" for r in item["rollouts"]]
-    source = f" (mean scores {', '.join(scores)})" if scores else ""
-    return " · ".join([*parts, f"from iteration {item['iteration']}{source}"])
-
-
-def _ending(strategy: dict[str, Any]) -> str:
-    """How often a strategy was tried, how well it did, and how it ended, in words."""
-    from tmas_graph.cli.report import counted
-
-    where = ", ".join(map(str, strategy["iterations"]))
-    tried = f"{counted(strategy['tries'], 'candidate')} in iteration {where}"
-    score = "–" if strategy["best_score"] is None else f"{strategy['best_score']:.2f}"
-    return " · ".join(filter(None, [tried, f"best score {score}", strategy["outcome"]]))
-
-
-def _print_bank(console: Any, title: str, entries: list[tuple[str, str, str]]) -> None:
-    from rich.text import Text
-
-    from tmas_graph.cli.plain import plain
-
-    console.print(Text(f"{title}: {len(entries) or 'empty'}", style="bold"))
-    for label, text, more in entries:
-        console.print(Text.assemble("  ", (plain(label), "cyan"), " ", plain(text)))
-        if more:
-            console.print(Text(f"     {plain(more)}", style="dim"))

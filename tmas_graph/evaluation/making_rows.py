@@ -12,7 +12,7 @@ from functools import partial
 
 from tmas_graph.answers.voting import group
 from tmas_graph.call_store import SqliteCalls
-from tmas_graph.evaluation.grading import Graded, graded
+from tmas_graph.evaluation.grading import graded
 from tmas_graph.evaluation.judging import KeptJudge
 from tmas_graph.evaluation.metrics import Status
 from tmas_graph.evaluation.run_rows import GradedAttempt, Row, Selected
@@ -51,7 +51,7 @@ class Grader:
         if self.judge is not None:
             judge = KeptJudge(self.judge, calls, self.budget, self.problem.id, iteration)
         grade = partial(graded, question=self.problem.question, prompts=self.prompts)
-        return _status(await grade(rf"\boxed{{{answer}}}", self.gold, judge_by=judge))
+        return (await grade(rf"\boxed{{{answer}}}", self.gold, judge_by=judge)).status
 
 
 @dataclass(slots=True)
@@ -155,11 +155,3 @@ async def _spent(calls: SqliteCalls, last: int) -> defaultdict[int, _Spent]:
         of.by_role[call.role] = of.by_role.get(call.role, Usage()) + call.usage
         of.spans.append((call.began, call.ended))
     return spent
-
-
-def _status(done: Graded) -> Status:
-    if done.accepted:
-        return "correct"
-    if done.verdict.outcome == "unsure" and done.judgement:
-        return "incorrect" if done.judgement.opinion == "incorrect" else "unsure"
-    return done.verdict.outcome

@@ -202,7 +202,6 @@ class PartWorker:
             if entrant.settings.memory_server is None:
                 await bank_of(given).store.close()
         await asyncio.to_thread(shutil.rmtree, memory, ignore_errors=True)
-        await pool.close()
 
     def _charge(self, job: Job, usage: Usage) -> None:
         self.admission.asked(job)

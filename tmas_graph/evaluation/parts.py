@@ -136,7 +136,7 @@ async def gather_all(run: Path, *, patience: float = PATIENCE) -> None:
 def _take_in(run: Path, place: Path) -> None:
     copy_threads(place, run)
     names = thread_names(place)
-    settle_memories(run, names, str((run / "memory").resolve()))
+    settle_memories(run, names, "memory")
     gone = place.with_suffix(_GONE)
     try:
         place.rename(gone)  # first: a half-deleted database must not be gathered again

@@ -22,6 +22,7 @@ from tmas_graph.evaluation.planning import placed
 from tmas_graph.evaluation.reports import Brief, Report, Texts
 from tmas_graph.evaluation.run_folder import FILE, Plan, thread_name
 from tmas_graph.evaluation.shares import most_workers, share
+from tmas_graph.models import pool
 from tmas_graph.models.pool import Load
 from tmas_graph.settings import Settings
 from tmas_graph.threads import open_threads
@@ -193,6 +194,7 @@ class _Actor:
 
     async def dismiss(self) -> None:
         await self._worker.dismiss()
+        await pool.close()
 
 
 def refuse_unshared(settings: Settings) -> None:

@@ -31,6 +31,10 @@ class Setup:
     """What a run was made with, as far as it matters to a comparison."""
 
     benchmark: str = ""
+    path: str | None = None
+    """Where the benchmark's problems are, if not at their usual place."""
+    keys: Mapping[str, str] = field(default_factory=dict)
+    """What its fields are called, where not as usual."""
     version: str = ""
     """Of the benchmark; golds change between releases."""
     problems: tuple[str, ...] = ()
@@ -116,9 +120,13 @@ def _setup(file: Path) -> Setup:
         raise StorageError(f"{file}: not JSON ({error!s:.100}). Restore it.") from error
     if not isinstance(values, dict):
         raise StorageError(f"{file}: a {type(values).__name__}, not an object. Restore it.")
-    source, problems = values.get("source"), values.get("problems")
+    problems, source = values.get("problems"), values.get("source")
+    source = source if isinstance(source, dict) else {}
+    keys = source.get("keys")
     return Setup(
-        benchmark=str(source.get("name") or "") if isinstance(source, dict) else "",
+        benchmark=str(source.get("name") or ""),
+        path=str(source["path"]) if source.get("path") else None,
+        keys={str(k): str(v) for k, v in keys.items()} if isinstance(keys, dict) else {},
         version=str(values.get("version") or ""),
         problems=tuple(map(str, problems)) if isinstance(problems, list) else (),
         settings=_by_method(values.get("methods")),

@@ -6,15 +6,16 @@ a resume, a replay or a fork shows what was chosen then, whatever others have pu
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from tmas_graph.memory.chroma import Filter
 from tmas_graph.memory.embeddings import thresholds_of
-from tmas_graph.memory.items import Item, ItemKind
+from tmas_graph.memory.items import Item, ItemKind, in_one_line
 from tmas_graph.memory.ledger import CORRECTED, Entry, Status
-from tmas_graph.memory.library import Found, Library, Published, library_of
+from tmas_graph.memory.library import Found, Library, Origin, Published, library_of
 from tmas_graph.memory.merging import new_items
 from tmas_graph.memory_settings import Memories
 from tmas_graph.prompts import estimate_tokens
@@ -46,7 +47,7 @@ class Borrowed:
     def of(cls, one: Published) -> "Borrowed":
         """What is shown of `one`, each text on one line, whoever wrote it."""
         item = one.item
-        said = (" ".join(t.splitlines()) for t in (item.text, item.conditions, one.reason))
+        said = map(in_one_line, (item.text, item.conditions, one.reason))
         text, conditions, reason = said
         return cls(item.kind, text, conditions, one.status, reason, one.problem)
 
@@ -65,11 +66,19 @@ class Learned:
     after: Sequence[Entry]
     items: Iterable[Item]
     """Those of the ledger that are at hand."""
+    thread: str = ""
+    """Name of the thread that learned it, where it has one."""
 
     def changed(self) -> list[tuple[Item, Entry]]:
         """The items that are new, or stand otherwise than before."""
+        return self._at_hand(entry for entry in self.after if entry not in self.before)
+
+    def unchanged(self) -> list[tuple[Item, Entry]]:
+        """The items that were published before as they stand."""
+        return self._at_hand(entry for entry in self.after if entry in self.before)
+
+    def _at_hand(self, entries: Iterable[Entry]) -> list[tuple[Item, Entry]]:
         items = {item.id: item for item in self.items}
-        entries = [entry for entry in self.after if entry not in self.before]
         return [(items[entry.id], entry) for entry in entries if entry.id in items]
 
 
@@ -88,14 +97,25 @@ async def exchange(
 ) -> tuple[Row, ...]:
     """Publish what was learned, and choose what the next iteration is shown of others.
 
+    What was published before is so again where the library has lost it.
+
     Raises:
         StorageError: the store can't be used.
     """
     if settings.memory_scope == "problem":
         return ()
-    library, run = library_of(settings), settings.run_name
-    changed = learned.changed()
-    await library.write([Published.of(i, entry, problem.id, run) for i, entry in changed])
+    library = library_of(settings)
+    origin = Origin.of(problem, settings.run_name, learned.thread)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+
+    def published(rows: Iterable[tuple[Item, Entry]]) -> list[Published]:
+        return [Published.of(item, entry, origin, now) for item, entry in rows]
+
+    before = published(learned.unchanged())
+    lost = await library.lost([one.id for one in before])
+    again = [one for one in before if one.id in lost]
+    changed = published(learned.changed())
+    await library.write([*again, *await _first_dated(library, changed)])
     query = "\n".join([problem.question, *summaries])
     found = await library.nearest(query, others(settings, problem.id), _CANDIDATES)
     return rows_of(await chosen(library, found, learned.items, lent_tokens(settings)))
@@ -164,6 +184,12 @@ def borrowed_of(rows: Iterable[Sequence[Any]]) -> tuple[Borrowed, ...]:
 def rows_of(borrowed: Iterable[Borrowed]) -> tuple[Row, ...]:
     """`borrowed` as the graph's state keeps it."""
     return tuple(astuple(one) for one in borrowed)
+
+
+async def _first_dated(library: Library, items: Sequence[Published]) -> list[Published]:
+    """`items`, those that were published before with the time at which they first were."""
+    known = {one.id: one.time for one in await library.read([one.id for one in items])}
+    return [replace(one, time=known.get(one.id, one.time)) for one in items]
 
 
 def _parted(ranked: Sequence[Found]) -> tuple[list[Found], list[Found]]:

@@ -45,6 +45,8 @@ class Client:
 
     def about(self, name: str) -> Data | None:
         """The metadata of collection `name`; None if there is none."""
+        if self._where.server:
+            self._collections.pop(name, None)  # another process may have changed them
         found = self._find(name)
         return None if found is None else dict(found.metadata or {})
 
@@ -239,7 +241,8 @@ def explained(where: Where, error: BaseException) -> StorageError:
         return silent(where.server, error)
     return StorageError(
         f"memory: {where} can't be used ({reason_of(error)}). "
-        "Set memory_folder to a writable folder, or memory_server to a Chroma server."
+        "Set memory_folder to a writable folder, or memory_server to a Chroma server; "
+        "if its files are damaged, move them away."
     )
 
 

@@ -20,6 +20,8 @@ from tmas_graph.memory.rows import Where
 _SQLITE_CODE = re.compile(r"\(code: (\d+)\)")
 _DAMAGED_DATABASE = (11, 26)
 """SQLITE_CORRUPT and SQLITE_NOTADB: the file's content is wrong."""
+_ANY_FAULT = 1
+"""SQLITE_ERROR, of a table that isn't there among others; Chroma may hide even that."""
 _DAMAGED_INDEX = re.compile(r"hnsw|deserializing|finding id", re.IGNORECASE)
 _INDEX_FOLDER = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _LEAST_FREE = 1 << 20
@@ -31,8 +33,13 @@ def is_damaged(folder: Path, error: BaseException) -> bool:
     Of the index Chroma doesn't say why it can't be loaded: other causes are ruled out here.
     """
     said = str(error)
-    if found := _SQLITE_CODE.search(said):
-        return int(found[1]) & 0xFF in _DAMAGED_DATABASE
+    if (folder / DATABASE).is_dir():
+        return True
+    found = _SQLITE_CODE.search(said)
+    if found and (code := int(found[1]) & 0xFF) != _ANY_FAULT:
+        return code in _DAMAGED_DATABASE
+    if _is_readable(folder) and _lacks_tables(folder):
+        return True
     return bool(_DAMAGED_INDEX.search(said)) and _is_readable(folder) and not _is_newer(folder)
 
 
@@ -70,14 +77,30 @@ def _is_readable(folder: Path) -> bool:
 
 def _is_newer(folder: Path) -> bool:
     """Whether the database knows steps of migration that this Chroma doesn't."""
+    known = "SELECT dir, version FROM migrations"
     try:
-        with tempfile.TemporaryDirectory() as made:
-            Client(Where(made)).close()
-            return not _migrations(folder) <= _migrations(Path(made))
+        return not _said(folder, known) <= _fresh(known)
     except (OSError, sqlite3.Error):
         return True
 
 
-def _migrations(folder: Path) -> set[tuple[str, int]]:
+def _lacks_tables(folder: Path) -> bool:
+    """Whether tables are gone from the database; a newer Chroma may do without some."""
+    tables = "SELECT name FROM sqlite_master WHERE type = 'table'"
+    try:
+        there = _said(folder, tables)
+        return bool(there and _fresh(tables) - there) and not _is_newer(folder)
+    except (OSError, sqlite3.Error):
+        return False
+
+
+def _fresh(query: str) -> set[tuple[str | int, ...]]:
+    """What a new database of this Chroma answers."""
+    with tempfile.TemporaryDirectory() as made:
+        Client(Where(made)).close()
+        return _said(Path(made), query)
+
+
+def _said(folder: Path, query: str) -> set[tuple[str | int, ...]]:
     with closing(sqlite3.connect(f"{(folder / DATABASE).as_uri()}?mode=ro", uri=True)) as database:
-        return set(database.execute("SELECT dir, version FROM migrations"))
+        return set(database.execute(query))

@@ -7,6 +7,7 @@ different names can't.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
@@ -18,6 +19,7 @@ from tmas_graph.memory.guards import statement
 DIMENSION = 1024
 _KEPT = 4096
 """Vectors that an embedder remembers; 4 MB for each thousand dimensions."""
+_hasher = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tmas-hashing")
 _Coming = asyncio.Task[dict[str, list[float]]]
 
 
@@ -57,7 +59,9 @@ class Hashing:
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`; of zeros for a text without content."""
-        return await asyncio.to_thread(embed, texts)  # loading what it needs takes a second
+        # Off the loop, for loading takes a second; in one thread, for each further one that wants
+        # Python's lock makes the loop wait longer for its turn.
+        return await asyncio.get_running_loop().run_in_executor(_hasher, embed, texts)
 
 
 class Remembered:

@@ -232,7 +232,7 @@ def active(parts: Sequence[Part]) -> list[tuple[Part, ...]]:
 
 
 def _conjuncts(parts: Sequence[Part]) -> tuple[tuple[str, ...], ...]:
-    if any(p.marker or p.text in _WEAKENING for p in parts):
+    if any(p.thus for p in parts[1:]) or any(p.marker or p.text in _WEAKENING for p in parts):
         return ()
     groups: list[list[Part]] = []
     for part in parts:

@@ -204,9 +204,9 @@ def _place(
 
 
 def _tried(strategy: Strategy, iteration: int, scores: Sequence[float | None]) -> Strategy:
-    """`strategy`, that candidates with `scores` used in `iteration`; one at least."""
+    """`strategy`, that candidates with `scores` used in `iteration`, as far as they are named."""
     tried = dict(strategy.tried)
-    tried[iteration] = max(tried.get(iteration, 1), len(scores))
+    tried[iteration] = max(tried.get(iteration, 0), len(scores))
     known = [s for s in (strategy.best_score, *scores) if s is not None]
     return replace(
         strategy, tried=tuple(sorted(tried.items())), best_score=max(known, default=None)

@@ -18,13 +18,41 @@ from tmas_graph.memory.ledger import Entry, Status
 from tmas_graph.memory.opening import embedder_of, where
 from tmas_graph.memory.reembedding import reembed
 from tmas_graph.memory_settings import Memories
-from tmas_graph.state import digest
+from tmas_graph.state import Problem, digest
 
 COLLECTION = SEARCHED
+_DELETED = "deleted"
+"""Says in the collection's metadata that items were deleted: what is missing isn't lost."""
+FOLDER = "library"
+"""Where threads that share keep it, below their state folder."""
+LONGEST_QUESTION = 200
+"""Characters of a question that stand with what its problem taught."""
+_LATE = ("question", "thread", "time")
+"""What rows that an earlier version wrote don't say."""
 _BATCH = 500
 """Rows that are embedded and written at once."""
 Progress = Callable[[int, int], None]
 """Told how many of how many are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where items are from."""
+
+    problem: str = ""
+    """Id of the problem; empty: of none."""
+    run: str = ""
+    """Name of the run; empty: it had none."""
+    question: str = ""
+    """How the problem begins, on one line."""
+    thread: str = ""
+    """Name of the thread; empty: not known."""
+
+    @classmethod
+    def of(cls, problem: Problem, run: str = "", thread: str = "") -> "Origin":
+        """What there is to say of `problem`, as `thread` of `run` works on it."""
+        whole = problem.question.encode(errors="backslashreplace").decode()  # else Chroma fails
+        return cls(problem.id, run, " ".join(whole.split())[:LONGEST_QUESTION], thread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +70,28 @@ class Published:
     contradictions: int = 0
     reason: str = ""
     """Why it was refuted."""
+    question: str = ""
+    """How the problem begins; empty: not known."""
+    thread: str = ""
+    """Name of the thread that published it last; empty: not known."""
+    time: str = ""
+    """When it was first published, in ISO 8601 and UTC; empty: not known."""
 
     @classmethod
-    def of(cls, item: Item, entry: Entry, problem: str, run: str) -> "Published":
+    def of(cls, item: Item, entry: Entry, origin: Origin, time: str = "") -> "Published":
         """`item` as the ledger's `entry` says that it stands."""
         return cls(
             item,
-            problem,
-            run,
+            origin.problem,
+            origin.run,
             entry.iteration,
             entry.status,
             entry.support,
             entry.contradictions,
             entry.reason,
+            origin.question,
+            origin.thread,
+            time,
         )
 
     @property
@@ -100,7 +137,7 @@ class Library:
             batch = items[begin : begin + _BATCH]
             vectors = await self.embedder.embed([one.item.text for one in batch])
             rows = [
-                Row(one.id, one.item.text, _data(one), vector)
+                Row(one.id, one.item.text, data_of(one), vector)
                 for one, vector in zip(batch, vectors, strict=True)
             ]
             await self.store.write(COLLECTION, rows, about)
@@ -116,6 +153,10 @@ class Library:
         """The items `meant`, or all, in the order in which they were first published."""
         return list(map(_published, await self.store.find(COLLECTION, meant or Filter())))
 
+    async def ids(self) -> list[str]:
+        """The ids of all items."""
+        return await self.store.ids(COLLECTION)
+
     async def read(self, ids: Iterable[str]) -> list[Published]:
         """The published ones of `ids`."""
         return list(map(_published, (await self.store.read(COLLECTION, list(ids))).values()))
@@ -126,7 +167,15 @@ class Library:
         Raises:
             StorageError: the store can't be used, or another process writes to the folder.
         """
-        await self.store.remove(COLLECTION, ids)
+        if ids and (about := await self.store.open(COLLECTION)):
+            await self.store.describe(COLLECTION, {**about, _DELETED: True})
+            await self.store.remove(COLLECTION, ids)
+
+    async def lost(self, ids: Sequence[str]) -> set[str]:
+        """Those of the published `ids` that are gone, though nobody deleted anything here."""
+        if (await self.store.open(COLLECTION)).get(_DELETED):
+            return set()
+        return set(ids) - set(await self.store.read(COLLECTION, ids))
 
     async def embedded_by(self) -> str:
         """Name of the embedder whose vectors are here; empty if there is no library."""
@@ -160,7 +209,8 @@ def library_to_read(settings: Memories) -> Library:
     return Library(Store(where(settings), writable=False), embedder_of(settings.embeddings))
 
 
-def _data(one: Published) -> Data:
+def data_of(one: Published) -> Data:
+    """What stands beside the text of `one` in its row."""
     return {
         "kind": one.item.kind,
         "conditions": one.item.conditions,
@@ -171,6 +221,9 @@ def _data(one: Published) -> Data:
         "support": one.support,
         "contradictions": one.contradictions,
         "reason": one.reason,
+        "question": one.question,
+        "thread": one.thread,
+        "time": one.time,
     }
 
 
@@ -185,4 +238,5 @@ def _published(row: Row) -> Published:
         int(data["support"]),
         int(data["contradictions"]),
         str(data["reason"]),
+        *(str(data.get(name, "")) for name in _LATE),
     )

@@ -7,11 +7,13 @@ formulas, numbers, negations, quantifiers, what is said of what, premises and co
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from tmas_graph.memory.guards import kinds_clash
 from tmas_graph.memory.sense import Item, sense
 
-_TURNED = frozenset({"", "verb", "act", "logic"})
+_WHOLES = ("of", "in")
+_TURNED = frozenset({"", "verb", "act", "logic", "outcome", "adverb"})
 """What may be said in the passive; of others "is" tells what something is."""
 
 
@@ -48,10 +50,38 @@ def _orders(items: Sequence[Item], strict: bool) -> dict[tuple[str, bool], list[
 def _exchanged(one: Sequence[Item], other: Sequence[Item]) -> bool:
     """Whether one goes from A to B, or bounds A by B, and the other from B to A, or B by A."""
     for role in ("by", "from", "to"):
-        first, second = ({i.text for i in items if i.role == role} for items in (one, other))
-        if first - second and second - first:
+        texts, others = _with(one, role), _with(other, role)
+        if texts - others and others - texts:
             return True
-    return False
+    for first, second in ((one, other), (other, one)):
+        if _with(first, "in") & _with(second, "on") or _with(first, "by") & _attributes(second):
+            return True
+    whole, other_whole = _wholes(one), _wholes(other)
+    if any((b, a) in other_whole and a != b for a, b in whole):
+        return True
+    done, other_done = _done(one), _done(other)
+    return done != other_done and sorted(done) == sorted(other_done)
+
+
+def _with(items: Sequence[Item], role: str) -> set[str]:
+    return {item.text for item in items if item.role == role}
+
+
+def _attributes(items: Sequence[Item]) -> set[str]:
+    """Qualities of a noun that they stand before: a continuous root isn't there by continuity."""
+    return {
+        i.text for i in items if i.sort == "quality" and i.head and not i.said and i.role != "by"
+    }
+
+
+def _done(items: Sequence[Item]) -> list[str]:
+    """What is done, in order, save what is said in the passive or of a condition."""
+    return [i.text for i in items if i.sort in ("act", "verb") and not i.said and i.role != "if"]
+
+
+def _wholes(items: Sequence[Item]) -> set[tuple[str, str]]:
+    """What is of what, or in what: the sum of the sides isn't the sides of the sum."""
+    return {(part.text, whole.text) for part, whole in pairwise(items) if whole.role in _WHOLES}
 
 
 def _heads(one: Sequence[Item], other: Sequence[Item]) -> bool:
@@ -64,7 +94,7 @@ def _heads(one: Sequence[Item], other: Sequence[Item]) -> bool:
             if item.said and item.sort not in _TURNED and item.head not in heads[item.text]:
                 return False
             told = heads[item.text] - {""}
-            checked = item.sort in ("logic", "quality") and item.head
+            checked = item.sort in ("logic", "quality", "side") and item.head
             if checked and told and item.head not in told:
                 return False
     return True

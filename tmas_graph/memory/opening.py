@@ -7,6 +7,7 @@ from functools import cache
 from tmas_graph.memory.chroma import Where
 from tmas_graph.memory.embeddings import Embedder
 from tmas_graph.memory.experience_bank import HASHING, ExperienceBank, open_bank, open_reader
+from tmas_graph.memory.writer_lock import is_taken, second_writer
 from tmas_graph.memory_settings import Embeddings, Memories
 
 
@@ -30,6 +31,17 @@ async def check(settings: Memories) -> None:
     """
     if settings.experience:
         await bank_of(settings).open()
+
+
+def refuse_taken(settings: Memories) -> None:
+    """Refuse a run that would be the second writer to a folder, before anything is made for it.
+
+    Raises:
+        StorageError: another process writes there.
+    """
+    path = where(settings).path
+    if settings.experience and path and is_taken(path):
+        raise second_writer(path)
 
 
 @asynccontextmanager

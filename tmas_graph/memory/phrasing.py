@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from tmas_graph.memory.english import english, plain
 from tmas_graph.memory.formulas import RELATIONS
 from tmas_graph.memory.notation import Token
+from tmas_graph.memory.turns import forbidden, shortened
 
 IS = "≐"
 """The equality of what words and formulas together describe, and a value."""
@@ -20,7 +21,7 @@ _NO_VALUE = RELATIONS | {","}
 
 def turned(tokens: Sequence[Token]) -> list[Token]:
     """The tokens in the form that is read."""
-    return _copulas(_values(_lists(_counts(_purposes(plain(tokens))))))
+    return _copulas(shortened(_values(_lists(_counts(_purposes(plain(forbidden(tokens))))))))
 
 
 def in_formula(token: Token) -> bool:

@@ -92,7 +92,11 @@ def _runs(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 def _meant(token: Token, before: Token, after: Token) -> Token:
     """A word with what its place says: a noun that names a kind, the start of a new noun."""
     table = english()
-    if token.text in table.apposed and in_formula(after) and after.text not in RELATIONS | {","}:
+    if (
+        token.text in table.apposed
+        and in_formula(after)
+        and after.text not in RELATIONS | {",", "mod"}
+    ):
         return Token(_KIND + token.text, False)
     if token.text in ("a", "an", "the"):
         begins = before.text not in table.filler and before.text not in _MARKERS

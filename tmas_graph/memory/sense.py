@@ -1,17 +1,17 @@
 """A statement as it is compared by meaning: items with their sorts, roles, heads and premises.
 
 Built on `reading`, with fewer words: what says little is left out, and forms of one notion are one.
-The table is `meaning.txt` beside this file.
+The table is read in `notions`.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 
-from tmas_graph.memory.english import english, sections, stem
 from tmas_graph.memory.formulas import arranged, relates
 from tmas_graph.memory.guards import NEGATIONS, QUANTIFYING, active, claims
 from tmas_graph.memory.notation import read
+from tmas_graph.memory.notions import form, named, notions, unrepeated
 from tmas_graph.memory.phrasing import IS
 from tmas_graph.memory.reading import Part, parts_of
 
@@ -22,6 +22,7 @@ _MANY = frozenset({"solution", "thing"})
 """Of what there may be more than one, so that "the one is 2" says more than "2 is one"."""
 _BEING = frozenset({"hav", "exist"})
 """What a negation may stand before, and deny what stands behind."""
+_ROLES = frozenset({"by", "from", "to", "of", "in", "on", "if"})
 _YIELDS = frozenset({"giv"})
 _LOGIC = NEGATIONS | QUANTIFYING
 
@@ -54,9 +55,17 @@ class Sense:
 @lru_cache(maxsize=4096)
 def sense(text: str) -> Sense:
     """Read a text; the same one is read once."""
-    parts = tuple(_split(parts_of(read(text))))
+    parts = tuple(_split(named(unrepeated(parts_of(read(text))))))
     parts = next(iter(active(parts)), parts)
-    return Sense(parts, tuple(_items(list(_kept(parts)))), claims(parts))
+    said = claims(parts) + 2 * _ordered(parts)  # what is done first must stay first
+    return Sense(parts, tuple(_items(list(_kept(parts)))), said)
+
+
+def _ordered(parts: Sequence[Part]) -> bool:
+    """Whether something is done after something else that is done."""
+    sorts, before = notions().sorts, [part.text for part in parts]
+    done = [sorts.get(form(part), "") in ("act", "verb", "") for part in parts[1:]]
+    return any(text == "after" and doing for text, doing in zip(before, done, strict=False))
 
 
 def _split(parts: Sequence[Part]) -> Iterable[Part]:
@@ -71,7 +80,7 @@ def _split(parts: Sequence[Part]) -> Iterable[Part]:
         place += 1
         if thus or (part.text == "prov" and _claimed(before, after)):
             continue
-        if part.text == "substitut" and after and _relation(parts[place : place + 3]):
+        if form(part) == "substitut" and after and _relation(parts[place : place + 3]):
             parts = [*parts[:place], replace(after, marker="by"), *parts[place + 1 :]]
             continue
         if part.text.startswith("¬ "):
@@ -92,7 +101,7 @@ def _idle(part: Part, after: Part | None) -> bool:
     """Whether it is a "there is", or the "can" of "can be written"."""
     if part.text == "∃":
         return bool(part.kind) and not (after and after.formula)
-    return bool(part.text == "may" and after and _table().sorts.get(after.text) == "verb")
+    return bool(part.text == "may" and after and notions().sorts.get(after.text) == "verb")
 
 
 def _equated(parts: Sequence[Part]) -> bool:
@@ -110,11 +119,12 @@ def _items(kept: Sequence[Part]) -> Iterable[Item]:
     subject = 0
     for place, part in enumerate(kept):
         framed = place and kept[place - 1].text in _FRAMES
-        if part.pause or part.joint or part.marker in _PREMISES or framed:
+        begins = place and premises[place] and not premises[place - 1]
+        if part.pause or part.joint or part.marker in _PREMISES or framed or begins:
             subject = place
         said = part.asserted and not part.formula
         head = kept[subject].text if said and subject != place else _head(kept, place)
-        role = part.marker if part.marker in ("by", "from", "to") else ""
+        role = part.marker if part.marker in _ROLES else ""
         yield Item(part.text, _sort(part), role, premises[place], head, said)
 
 
@@ -122,7 +132,7 @@ def _head(parts: Sequence[Part], place: int) -> str:
     """What a word stands beside: n for "odd" in "odd n" and in "n odd", f in "continuity of f"."""
     part, sort = parts[place], _sort(parts[place])
     after = parts[place + 1] if place + 1 < len(parts) else None
-    if part.formula:
+    if part.formula or (part.text == "may" and after and after.marker in _PREMISES):
         return ""
     if after and (sort == "logic" or not (after.boundary or after.marker or after.asserted)):
         return after.text
@@ -136,14 +146,14 @@ def _head(parts: Sequence[Part], place: int) -> str:
 
 def _kept(parts: Sequence[Part]) -> Iterable[Part]:
     """The parts without light words, in canonical form."""
-    light, alike = _table().light, _table().alike
+    light = notions().light
     marker, flags, denied = "", [False] * 4, False
     valued = _one_of_many(parts)
     for part in parts:
         marker = part.marker or marker
         now = (part.boundary, part.joint, part.pause, part.thus)
         flags = [a or b for a, b in zip(flags, now, strict=True)]
-        text = part.text if part.formula else alike.get(part.text, part.text)
+        text = form(part)
         if (text == IS and not valued) or (
             text in light and not part.formula and not (denied and text not in _BEING)
         ):
@@ -159,8 +169,8 @@ def _kept(parts: Sequence[Part]) -> Iterable[Part]:
 
 def _one_of_many(parts: Sequence[Part]) -> bool:
     """Whether it says that "the root of f" is something, of which there may be more."""
-    first = _table().alike.get(parts[0].text, parts[0].text) if parts else ""
-    return _table().sorts.get(first) in _MANY
+    first = notions().alike.get(parts[0].text, parts[0].text) if parts else ""
+    return notions().sorts.get(first) in _MANY
 
 
 def _premises(parts: Sequence[Part]) -> list[bool]:
@@ -195,7 +205,7 @@ def _relation(parts: Sequence[Part]) -> bool:
 
 def _claimed(before: Part | None, after: Part | None) -> bool:
     """Whether it is said to prove, or to be proved, what is only called a claim."""
-    sorts = _table().sorts
+    sorts = notions().sorts
     return any(part and sorts.get(part.text) == "claim" for part in (before, after))
 
 
@@ -204,29 +214,4 @@ def _sort(part: Part) -> str:
         return "relation" if relates(part.text) or part.text.startswith("mod ") else "term"
     if part.text in _LOGIC:
         return "logic"
-    return _table().sorts.get(part.text, "")
-
-
-@dataclass(frozen=True, slots=True)
-class _Table:
-    light: frozenset[str]
-    alike: dict[str, str]
-    sorts: dict[str, str]
-
-
-@cache
-def _table() -> _Table:
-    parts = sections("meaning.txt")
-    alike: dict[str, str] = {}
-    for line in parts["alike"]:
-        first, _, others = line.partition(" = ")
-        alike |= {stem(word): stem(first) for word in others.split()}
-    return _Table(
-        light=english().soft | {stem(w) for line in parts["light"] for w in line.split()},
-        alike=alike,
-        sorts={
-            stem(w): k
-            for k, _, ws in (x.partition(": ") for x in parts["sorts"])
-            for w in ws.split()
-        },
-    )
+    return notions().sorts.get(part.text, "")

@@ -7,6 +7,7 @@ write, one line and not too long.
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -14,13 +15,22 @@ from tmas_graph.errors import ItemError
 from tmas_graph.memory.embeddings import Embedder, thresholds_of
 from tmas_graph.memory.items import KINDS, Item
 from tmas_graph.memory.ledger import STATUSES
-from tmas_graph.memory.library import Published
+from tmas_graph.memory.library import LONGEST_QUESTION, Published, data_of
 from tmas_graph.memory.merging import new_items
 from tmas_graph.settings import near
 
-_LONGEST = {"text": 2000, "conditions": 2000, "reason": 2000, "problem": 1000, "run": 1000}
+_LONGEST = {
+    "text": 2000,
+    "conditions": 2000,
+    "reason": 2000,
+    "problem": 1000,
+    "run": 1000,
+    "question": LONGEST_QUESTION,
+    "thread": 1000,
+    "time": 40,
+}
 """Characters."""
-_ONE_LINE = ("text", "conditions", "reason")
+_ONE_LINE = ("text", "conditions", "reason", "question")
 _COUNTS = ("iteration", "support", "contradictions")
 _MOST = 10**9
 _CHOICES: Mapping[str, Sequence[str]] = {"kind": KINDS, "status": STATUSES}
@@ -30,19 +40,7 @@ _NEEDED = ("kind", "text")
 
 def plain(one: Published) -> dict[str, Any]:
     """Every field of `one`, as plain values."""
-    return {
-        "id": one.id,
-        "kind": one.item.kind,
-        "text": one.item.text,
-        "conditions": one.item.conditions,
-        "problem": one.problem,
-        "run": one.run,
-        "iteration": one.iteration,
-        "status": one.status,
-        "support": one.support,
-        "contradictions": one.contradictions,
-        "reason": one.reason,
-    }
+    return {"id": one.id, "kind": one.item.kind, "text": one.item.text, **data_of(one)}
 
 
 def line_of(one: Published) -> str:
@@ -119,7 +117,7 @@ def _read(line: str, where: str) -> Published:
         if fault := _fault(name, value):
             raise ItemError(f'{where}: "{name}" {fault}. Mend the line.')
     item = Item(row["kind"], row["text"], row.get("conditions", ""))
-    names = ("problem", "run", *_COUNTS, "status", "reason")
+    names = ("problem", "run", *_COUNTS, "status", "reason", "question", "thread", "time")
     return Published(item, **{name: row[name] for name in names if name in row})
 
 
@@ -138,7 +136,17 @@ def _fault(name: str, value: Any) -> str:
         return f"has {len(value)} characters, but may have {_LONGEST[name]}"
     if name in _ONE_LINE and ("\n" in value or "\r" in value):
         return "has several lines, but must be one"
+    if name == "time" and value and not _is_time(value):
+        return f"is {value!r:.40}, but must be a time, as 2026-01-31T12:00:00+00:00"
     return "" if value.isascii() or _is_unicode(value) else "holds half a character"
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_unicode(text: str) -> bool:

@@ -56,13 +56,20 @@ def is_taken(folder: Path) -> bool:
     return False
 
 
+def second_writer(folder: Path) -> StorageError:
+    """The error of who would write to `folder` while another process does."""
+    return StorageError(
+        f"memory: another process writes to {folder}. Wait for it, give another "
+        "memory_folder, or let both use one Chroma server (memory_server)."
+    )
+
+
 def _taken(folder: Path) -> FileLock:
     lock = FileLock(folder / _FILE, thread_local=False)
     try:
+        if (folder / _FILE).is_dir():
+            raise StorageError(f"memory: {folder / _FILE} is a folder. Move it away.")
         lock.acquire(blocking=False)
     except Timeout:
-        raise StorageError(
-            f"memory: another process writes to {folder}. Wait for it, give another "
-            "memory_folder, or let both use one Chroma server (memory_server)."
-        ) from None
+        raise second_writer(folder) from None
     return lock
