@@ -15,6 +15,7 @@ TmasError
 ├─ ItemError (ValueError)              an item of a memory isn't there, or can't be taken in
 ├─ StorageError (OSError)              a folder or database can't be used
 ├─ ClusterError (RuntimeError)         a cluster can't be used, or its workers keep dying
+│  └─ ClusterGone                      … or its head is gone
 └─ MissingExtra (ImportError)          an optional dependency isn't installed
 
 Every message reads `where: what is wrong, with the value seen. What to do.`
@@ -96,6 +97,10 @@ class StorageError(TmasError, OSError):
 
 class ClusterError(TmasError, RuntimeError):
     """A cluster can't be used, or its workers keep dying; what is finished is kept."""
+
+
+class ClusterGone(ClusterError):
+    """The head of a cluster is gone; Ray can't be left in order any more."""
 
 
 class MissingExtra(TmasError, ImportError):

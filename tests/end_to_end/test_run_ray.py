@@ -24,7 +24,7 @@ from endpoints.reasoner import Reasoner, role_of
 from endpoints.scripted import ScriptedServer, server
 from runs_on_script import METHODS, problems_file, rows
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(600)]
 KEY = "k3y-that-stays-in-memory"
 SMALL = ("-N", "2", "-M", "2", "-T", "2", "--set", "concurrency=6", "--set", "attempts=1")
 
@@ -37,18 +37,23 @@ class Stoppable:
     goes_on: threading.Event = field(default_factory=threading.Event)
 
     def __call__(self, request: Request, choice: int) -> ScriptedReply:
-        assert self.goes_on.wait(120)
+        assert self.goes_on.wait(600)
         return self.script(request, choice)
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A head without processors, and one node."""
+def begun_cluster() -> Any:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     clusters = pytest.importorskip("ray.cluster_utils", reason="needs the extra `ray`")
     head = {"num_cpus": 0, "include_dashboard": False}
     made = clusters.Cluster(initialize_head=True, head_node_args=head)
     made.add_node(num_cpus=2)
+    return made
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A head without processors, and one node."""
+    made = begun_cluster()
     yield made
     made.shutdown()
 
@@ -87,7 +92,7 @@ class Place:
 
     def run(self, *arguments: str) -> dict[str, Any]:
         with self.start(*arguments, "--json") as process:
-            out, err = process.communicate(timeout=80)
+            out, err = process.communicate(timeout=300)
         assert process.returncode == 0, out + err
         return dict(json.loads(out))
 
@@ -155,7 +160,7 @@ def test_a_killed_node_loses_nothing_that_was_finished(cluster, at, script, plac
         before = list(at.requests[calls:])
         cluster.remove_node(doomed, allow_graceful=False)
         script.goes_on.set()
-        out, err = process.communicate(timeout=80)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == 0, out + err
     assert rows(folder) == rows(place.folder / "whole")
     made = at.requests[calls:]
@@ -195,7 +200,7 @@ def test_ctrl_c_stops_the_workers_and_a_run_goes_on_with_more(cluster, at, place
             if " calls" in line:
                 break
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert process.wait(300) == 130
         assert process.stderr is not None
         assert "tmas run --resume a" in process.stderr.read()
     assert not (place.folder / "a" / "parts").exists()
@@ -217,7 +222,26 @@ def test_a_key_reaches_the_workers_and_no_file(cluster, at, place):
 
 def test_a_cluster_that_is_not_there_is_one_line(at, place):
     with place.start(*begin("a"), "--executor", "ray", "--ray-address", "127.0.0.1:1") as process:
-        _, err = process.communicate(timeout=80)
+        _, err = process.communicate(timeout=300)
     assert process.returncode == 2
     assert "--ray-address: no Ray cluster can be used at 127.0.0.1:1" in err
     assert at.requests == []
+
+
+def test_a_cluster_that_is_gone_is_told_and_the_run_goes_on_without_it(at, script, place):
+    lost = begun_cluster()
+    try:
+        with place.start(*begin("a"), *on(lost), "--json") as process:
+            until(lambda: len(at.requests) >= 20, process)
+            script.goes_on.clear()
+            for node in list(lost.list_all_nodes):
+                lost.remove_node(node, allow_graceful=False)
+            script.goes_on.set()
+            out, err = process.communicate(timeout=300)
+    finally:
+        lost.shutdown()
+    assert process.returncode == 2, err
+    assert out == ""
+    assert "is gone. Start the cluster anew, then resume." in err
+    assert "tmas run --resume a" in err
+    assert place.run("--resume", "a")["methods"]["tmas"]["done"] == 6

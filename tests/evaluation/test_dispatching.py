@@ -71,6 +71,9 @@ class Several:
     """What the workers are told otherwise than is true."""
     doomed: bool = False
     """Every worker is dead before it begins."""
+    absent: bool = False
+    """Nothing is ever heard of the workers."""
+    patience: float = 300.0
     hands: list[Near] = field(default_factory=list)
 
     def load(self) -> Load:
@@ -96,11 +99,13 @@ class Several:
             }
             brief = Brief(**{**given, **self.brief})
             self.hands.append(Near(PartWorker(brief, Texts(books.problems, books.found.golds))))
+            if self.absent:
+                self.hands[-1].worker.report = asyncio.Event().wait
             if self.doomed:
                 self.hands[-1].dead.set()
             return self.hands[-1]
 
-        await Dispatcher(books, hire, jobs, self.workers).run(before)
+        await Dispatcher(books, hire, jobs, self.workers, self.patience).run(before)
 
 
 @pytest.fixture
@@ -199,6 +204,15 @@ async def test_a_killed_sitting_is_gathered_by_the_next_one(at: ScriptedServer, 
 async def test_workers_that_only_die_end_the_run(at: ScriptedServer, file, folder):
     with pytest.raises(ClusterError, match=f"died {MOST_DEATHS} times in a row"):
         await begun(folder, file, settings(at), executor=Several(1, doomed=True))
+    await gone_on(folder, settings(at))
+    assert len(rows(folder)) == 16
+
+
+async def test_a_run_without_workers_ends_and_can_go_on(at: ScriptedServer, file, folder):
+    nobody = Several(2, absent=True, patience=0.1)
+    with pytest.raises(ClusterError, match=r"no worker was there for 0\.1 s \(2 wanted"):
+        await begun(folder, file, settings(at), executor=nobody)
+    assert at.requests == []
     await gone_on(folder, settings(at))
     assert len(rows(folder)) == 16
 

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -12,12 +15,13 @@ import typer
 from rich.console import Console
 
 from tmas_graph.cli.counting import counted
+from tmas_graph.cli.own_stdout import own_stdout
 from tmas_graph.cli.plain import complain, line, words
 from tmas_graph.cli.run_view import RunView, duration, table_of
 from tmas_graph.cli.session import start_local_models
 from tmas_graph.cli.telemetry import exporting
 from tmas_graph.configuration import load
-from tmas_graph.errors import SettingsError, TmasError
+from tmas_graph.errors import ClusterGone, SettingsError, TmasError
 from tmas_graph.evaluation import sitting
 from tmas_graph.evaluation.books import Watch
 from tmas_graph.evaluation.planning import More, fresh
@@ -120,8 +124,26 @@ def _run(
     as_json: bool,
     quiet: bool = False,
 ) -> None:
-    console = Console(stderr=as_json)
-    view = RunView(console, executor.load, quiet=as_json and not console.is_terminal)
+    with nullcontext(sys.stdout) if executor is HERE else own_stdout() as stdout:
+        console = Console(stderr=True) if as_json else Console(file=stdout)
+        view = RunView(console, executor.load, quiet=as_json and not console.is_terminal)
+        standing = _sat(folder, work, settings, view)
+        if quiet and not standing.failed:
+            return
+        if as_json and not quiet:
+            print(json.dumps(summary(folder, standing), indent=2), file=stdout)
+        else:
+            _report(console, folder, standing)
+    if standing.failed:
+        raise typer.Exit(1)
+
+
+def _sat(
+    folder: Path,
+    work: Callable[..., Awaitable[RunStanding]],
+    settings: Settings,
+    view: RunView,
+) -> RunStanding:
     begun: list[RunStanding] = []
 
     def note(standing: RunStanding) -> None:
@@ -134,21 +156,16 @@ def _run(
 
     try:
         with view.shown():
-            standing = run_blocking(sit)
+            return run_blocking(sit)
     except (KeyboardInterrupt, asyncio.CancelledError):
         _say_how_to_go_on("interrupted", folder, begun)
         raise typer.Exit(130) from None
+    except ClusterGone as error:
+        _say_how_to_go_on(str(error), folder, begun)
+        os._exit(2)  # Ray's threads would crash an orderly end, or wait for the head
     except TmasError as error:
         _say_how_to_go_on(str(error), folder, begun)
         raise typer.Exit(2) from None
-    if quiet and not standing.failed:
-        return
-    if as_json and not quiet:
-        print(json.dumps(summary(folder, standing), indent=2))  # noqa: T201
-    else:
-        _report(console, folder, standing)
-    if standing.failed:
-        raise typer.Exit(1)
 
 
 def summary(folder: Path, standing: RunStanding) -> dict[str, Any]:

@@ -22,9 +22,12 @@ from tmas_graph.usage import Usage
 
 MOST_DEATHS = 5
 """So many deaths of one worker in a row, without a job that ended between them, end the run."""
+PATIENCE = 300.0
+"""Seconds without any worker that end the run: a cluster may need minutes to start a machine."""
+_NOTICE = 20.0
+"""Seconds without any worker after which that is said."""
 _FAREWELL = 10.0
 """Seconds that a worker has to leave in order; what it loses else is a folder of scraps."""
-
 
 _log = logging.getLogger(__name__)
 
@@ -79,6 +82,7 @@ class Dispatcher:
     hire: Callable[[], Hand]
     jobs: Sequence[Job]
     workers: int
+    patience: float = PATIENCE
     _queue: deque[Part] = field(default_factory=deque)
     _hired: set[_Hired] = field(default_factory=set)
     _spent: dict[Job, Usage] = field(default_factory=dict)
@@ -86,6 +90,8 @@ class Dispatcher:
     _done: set[Job] = field(default_factory=set)
     _gathering: list[asyncio.Task[None]] = field(default_factory=list)
     _over: asyncio.Event = field(default_factory=asyncio.Event)
+    _staff: asyncio.Event = field(default_factory=asyncio.Event)
+    """A worker came, or one that was there went."""
     _halted: bool = False
 
     def load(self) -> Load:
@@ -97,7 +103,7 @@ class Dispatcher:
         """Do all jobs; `before` says what was spent at each already.
 
         Raises:
-            ClusterError: workers keep dying.
+            ClusterError: workers keep dying, or none comes.
             TmasError: a worker can't go on, for a reason that concerns every problem.
         """
         self._spent = dict(before)
@@ -106,6 +112,7 @@ class Dispatcher:
         if not self._queue:
             return
         keepers = [asyncio.create_task(self._keep()) for _ in range(self.workers)]
+        keepers.append(asyncio.create_task(self._attend()))
         over = asyncio.create_task(self._over.wait())
         try:
             done, _ = await asyncio.wait([*keepers, over], return_when=asyncio.FIRST_COMPLETED)
@@ -128,6 +135,26 @@ class Dispatcher:
         except ThreadBusy as busy:
             _log.warning("%s The next sitting gathers it.", busy)
 
+    async def _attend(self) -> None:
+        """End the run when there was no worker for too long, as nothing else would."""
+        while True:
+            self._staff.clear()
+            if any(hired.there for hired in self._hired):
+                await self._staff.wait()
+                continue
+            said = "run: no worker is there; they start when the cluster has processors for them."
+            notice = asyncio.get_running_loop().call_later(_NOTICE, _log.warning, said)
+            try:
+                async with asyncio.timeout(self.patience):
+                    await self._staff.wait()
+            except TimeoutError:
+                raise ClusterError(
+                    f"run: no worker was there for {self.patience:g} s ({self.workers} wanted, a "
+                    "processor each). See to the cluster's nodes, then resume."
+                ) from None
+            finally:
+                notice.cancel()
+
     async def _keep(self) -> None:
         """Keep one worker at work; where it dies, another takes its place."""
         deaths = 0
@@ -141,6 +168,7 @@ class Dispatcher:
                     self._take_in(hired, report)
             except HandGone as gone:
                 deaths += 1
+                _log.warning("run: a worker is gone (%s). Its parts go to others.", gone)
                 if deaths >= MOST_DEATHS:
                     raise ClusterError(
                         f"run: a worker died {deaths} times in a row ({gone}). See to the "
@@ -148,11 +176,15 @@ class Dispatcher:
                     ) from gone
             finally:
                 self._hired.discard(hired)
+                if hired.there:
+                    self._staff.set()
                 hired.hand.kill()
                 self._give_back(hired)
 
     def _take_in(self, hired: _Hired, report: Report) -> None:
         first, hired.load, hired.there = not hired.there, report.load, True
+        if first:
+            self._staff.set()
         for job, found in report.found.items():
             known = self._spent.get(job, Usage())
             if found.calls > known.calls:  # calls that a worker made, and died before it told

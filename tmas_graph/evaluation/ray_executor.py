@@ -5,32 +5,35 @@ the books. Keys travel in the actor's arguments, which are small enough for Ray 
 """
 
 import asyncio
+import atexit
+import os
 import re
-import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from threading import Thread
 from typing import Any
 
 from tmas_graph.call_sums import spent_by_thread
-from tmas_graph.errors import ClusterError, MissingExtra, SettingsError
+from tmas_graph.errors import ClusterError, MissingExtra
 from tmas_graph.evaluation.books import Books
-from tmas_graph.evaluation.dispatching import Dispatcher, HandGone
+from tmas_graph.evaluation.cluster_head import answers, knock, while_headed
+from tmas_graph.evaluation.dispatching import PATIENCE, Dispatcher, HandGone
 from tmas_graph.evaluation.entrants import Entrant
 from tmas_graph.evaluation.part_worker import PartWorker
 from tmas_graph.evaluation.parts import Part
 from tmas_graph.evaluation.planning import placed
 from tmas_graph.evaluation.reports import Brief, Report, Texts
 from tmas_graph.evaluation.run_folder import FILE, Plan, thread_name
-from tmas_graph.evaluation.shares import most_workers, share
+from tmas_graph.evaluation.shares import most_workers, refuse_unshared, share
 from tmas_graph.models import pool
 from tmas_graph.models.pool import Load
-from tmas_graph.settings import Settings
 from tmas_graph.threads import open_threads
 from tmas_graph.usage import Usage
 
 _PLACE = re.compile(r"([^/]+):(\d+)")
-_KNOCK = 10.0
-"""Seconds in which a cluster's port must answer."""
+_FAREWELL = 10.0
+"""Seconds in which a worker must be dead when its cluster answers."""
 
 
 class RayExecutor:
@@ -73,23 +76,27 @@ class RayExecutor:
         if not jobs:
             return
         await asyncio.to_thread(self._connect)
+        head = self._head()
+        workers = self._count(books.plan.entrants)
+        hire = _Hiring(self._ray, books, workers)
         try:
-            workers = self._count(books.plan.entrants)
-            hire = _Hiring(self._ray, books, workers)
-            self._dispatcher = Dispatcher(books, hire, jobs, workers)
-            await self._dispatcher.run(before)
+            self._dispatcher = Dispatcher(books, hire, jobs, workers, patience=PATIENCE)
+            await while_headed(self._dispatcher.run(before), head)
         finally:
-            await asyncio.to_thread(self._ray.shutdown)
+            if await asyncio.to_thread(answers, head):
+                await asyncio.to_thread(self._leave, hire.kills)
+            else:  # it would wait for the head, until Ray ends this process
+                atexit.unregister(self._ray.shutdown)
 
     def _connect(self) -> None:
         try:
             if found := _PLACE.fullmatch(self._address or ""):  # Ray would try for ten minutes
-                socket.create_connection((found[1], int(found[2])), timeout=_KNOCK).close()
+                knock((found[1], int(found[2])))
             self._ray.init(
                 address=self._address,
+                include_dashboard=False,
                 log_to_driver=False,
                 logging_level="ERROR",
-                configure_logging=False,
             )
         except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
             reason = (str(error).strip() or type(error).__name__).splitlines()[0]
@@ -98,12 +105,21 @@ class RayExecutor:
                 f"({reason:.200}). Start one with `ray start --head`, or give another address."
             ) from error
 
+    def _leave(self, kills: Iterable[Thread]) -> None:
+        for kill in kills:
+            kill.join(_FAREWELL)  # one that is late would find no cluster, and make one
+        self._ray.shutdown()
+
+    def _head(self) -> tuple[str, int]:
+        host, _, port = self._ray.get_runtime_context().gcs_address.rpartition(":")
+        return host, int(port)
+
     def _count(self, entrants: Iterable[Entrant]) -> int:
         """How many workers: no more than there are processors, or than limits can be shared."""
-        nodes = [node for node in self._ray.nodes() if node["Alive"]]
-        processors = int(sum(node["Resources"].get("CPU", 0) for node in nodes))
+        alive = [node["Resources"].get("CPU", 0) for node in self._ray.nodes() if node["Alive"]]
+        nodes = [int(processors) for processors in alive if processors >= 1]
         wanted = self._workers or len(nodes)
-        return max(1, min(wanted, processors, *(most_workers(e.settings) for e in entrants)))
+        return max(1, min(wanted, sum(nodes), *(most_workers(e.settings) for e in entrants)))
 
 
 @dataclass(slots=True)
@@ -112,6 +128,8 @@ class RayHand:
 
     ray: Any
     actor: Any
+    kills: list[Thread]
+    """That are under way."""
 
     async def report(self) -> Report:
         """What happened since the last report.
@@ -147,7 +165,9 @@ class RayHand:
 
     def kill(self) -> None:
         """End at once."""
-        self.ray.kill(self.actor, no_restart=True)
+        kill = partial(self.ray.kill, self.actor, no_restart=True)
+        self.kills.append(Thread(target=kill, daemon=True))  # it blocks while there is no head
+        self.kills[-1].start()
 
 
 class _Hiring:
@@ -156,6 +176,7 @@ class _Hiring:
     def __init__(self, ray: Any, books: Books, workers: int) -> None:
         """Share limits among so many `workers`."""
         self._ray, self._books = ray, books
+        self.kills: list[Thread] = []
         self._entrants: Mapping[str, Entrant] = {
             label: replace(e, settings=share(placed(e, books.folder), workers))
             for label, e in books.entrants.items()
@@ -174,7 +195,7 @@ class _Hiring:
             limits=books.plan.limits,
             seconds=books.standing.purse.seconds,
         )
-        return RayHand(self._ray, self._kind.remote(brief, self._texts))
+        return RayHand(self._ray, self._kind.remote(brief, self._texts), self.kills)
 
 
 class _Actor:
@@ -197,28 +218,8 @@ class _Actor:
         await pool.close()
 
 
-def refuse_unshared(settings: Settings) -> None:
-    """Refuse what only one process can have.
-
-    Raises:
-        SettingsError: a local model, a memory folder, or experience that problems share.
-    """
-    if any(settings.endpoint(role).base_url is None for role in settings.roles_in_use):
-        raise SettingsError(
-            "--executor ray: a local model serves one process. Set base_url to a server that all "
-            "machines reach."
-        )
-    if not settings.experience or settings.memory_server is not None:
-        return
-    if settings.memory_folder is not None or settings.memory_scope != "problem":
-        name = "memory_scope" if settings.memory_folder is None else "memory_folder"
-        raise SettingsError(
-            f"--executor ray: {name} is {getattr(settings, name)!r}, and a folder has one writer. "
-            "Set memory_server to a Chroma server."
-        )
-
-
 def _import() -> Any:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # else a cluster made here phones home
     try:
         import ray  # noqa: PLC0415  (an extra, and it takes a second)
     except ImportError as error:

@@ -1,7 +1,8 @@
-"""What of an endpoint's limits one of several processes may use."""
+"""What several processes may share: the limits of endpoints, not a memory or a local model."""
 
 from typing import Any
 
+from tmas_graph.errors import SettingsError
 from tmas_graph.settings import Settings
 
 _LIMITS = ("concurrency", "requests_per_minute", "tokens_per_minute")
@@ -23,6 +24,27 @@ def share(settings: Settings, workers: int) -> Settings:
     }
     update: dict[str, Any] = {"roles": settings.roles.model_copy(update=roles)}
     return settings.model_copy(update={**_shares(settings, workers), **update})
+
+
+def refuse_unshared(settings: Settings) -> None:
+    """Refuse what only one process can have.
+
+    Raises:
+        SettingsError: a local model, a memory folder, or experience that problems share.
+    """
+    if any(settings.endpoint(role).base_url is None for role in settings.roles_in_use):
+        raise SettingsError(
+            "--executor ray: a local model serves one process. Set base_url to a server that all "
+            "machines reach."
+        )
+    if not settings.experience or settings.memory_server is not None:
+        return
+    if settings.memory_folder is not None or settings.memory_scope != "problem":
+        name = "memory_scope" if settings.memory_folder is None else "memory_folder"
+        raise SettingsError(
+            f"--executor ray: {name} is {getattr(settings, name)!r}, and a folder has one writer. "
+            "Set memory_server to a Chroma server."
+        )
 
 
 def _shares(given: Any, workers: int) -> dict[str, int]:
