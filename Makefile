@@ -22,7 +22,7 @@ test-vllm: $(VENV)/.dev $(ENGINE)/.done ## run the tests on a real vLLM, in an e
 	TEST_ENGINE=$(ENGINE) $(BIN)/python -m pytest -q -m vllm
 
 test-ray: $(CLUSTER)/.done ## run the tests on a Ray cluster of this machine, in an environment with Ray
-	$(CLUSTER)/bin/python -m pytest -q -m ray
+	$(CLUSTER)/bin/python -m pytest -q -m ray tests/end_to_end/test_run_ray.py
 
 check: $(VENV)/.dev ## run the linters and the type checker
 	$(BIN)/ruff check .
@@ -49,10 +49,10 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q -e '.[local,dev]'
 	@touch $@ $(VENV)/.local
 
-$(CLUSTER)/.done: pyproject.toml
+$(CLUSTER)/.done: pyproject.toml tests/end_to_end/ray_requirements.txt
 	$(PYTHON) -m venv --clear $(CLUSTER)
 	$(CLUSTER)/bin/python -m pip install -q --upgrade pip
-	$(CLUSTER)/bin/python -m pip install -q -e '.[ray,dev]'
+	$(CLUSTER)/bin/python -m pip install -q -e '.[ray]' -r tests/end_to_end/ray_requirements.txt
 	@touch $@
 
 # What is uninstalled doesn't fit torch's builds for processors, or is 1 GB that they don't use.

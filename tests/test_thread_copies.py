@@ -62,7 +62,7 @@ async def test_a_settled_memory_moves_with_its_folder(run, tmp_path) -> None:
     assert folders == {str(moved / "memory")}
 
 
-def test_of_a_folder_without_threads_nothing_is_copied(tmp_path: Path) -> None:
+async def test_of_a_folder_without_threads_nothing_is_copied(tmp_path: Path) -> None:
     copy_threads(tmp_path / "none", tmp_path / "copy")
     assert thread_names(tmp_path / "none") == set()
     assert not (tmp_path / "copy").exists()
@@ -70,5 +70,5 @@ def test_of_a_folder_without_threads_nothing_is_copied(tmp_path: Path) -> None:
 
 async def test_a_target_that_can_not_be_written_is_named(run, tmp_path) -> None:
     (tmp_path / "copy").write_text("a file")
-    with pytest.raises(StorageError, match="can't be copied to .*copy"):
+    with pytest.raises(StorageError, match=r"can't be copied to .*copy"):
         copy_threads(run, tmp_path / "copy")
