@@ -13,7 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,16 +79,21 @@ class Place:
     folder: Path
     environment: dict[str, str]
 
-    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+    @contextmanager
+    def start(self, *arguments: str) -> Iterator["subprocess.Popen[str]"]:
         command = [sys.executable, "-m", "tmas_graph", "run", *arguments]
-        return subprocess.Popen(
+        with subprocess.Popen(
             command,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=self.folder,
             env=self.environment,
-        )
+        ) as process:
+            try:
+                yield process
+            finally:  # else a failed test would wait for it
+                process.kill()
 
     def run(self, *arguments: str) -> dict[str, Any]:
         with self.start(*arguments, "--json") as process:
@@ -234,7 +239,7 @@ def test_a_cluster_that_is_gone_is_told_and_the_run_goes_on_without_it(at, scrip
         with place.start(*begin("a"), *on(lost), "--json") as process:
             until(lambda: len(at.requests) >= 20, process)
             script.goes_on.clear()
-            for node in list(lost.list_all_nodes):
+            for node in (*lost.worker_nodes, lost.head_node):
                 lost.remove_node(node, allow_graceful=False)
             script.goes_on.set()
             out, err = process.communicate(timeout=300)
