@@ -15,7 +15,7 @@ demo: $(VENV)/.local ## install, fetch a small local model, solve one problem wi
 	$(BIN)/tmas solve "$(DEMO)"
 
 test: $(VENV)/.dev ## run all tests but those on a real vLLM
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
 test-vllm: $(VENV)/.dev $(ENGINE)/.done ## run the tests on a real vLLM, in an environment of 2.5 GB
 	TEST_ENGINE=$(ENGINE) $(BIN)/python -m pytest -q -m vllm

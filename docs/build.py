@@ -14,20 +14,25 @@ from rich.console import Console
 
 from tmas_graph import Problem, Settings, build_graph
 from tmas_graph.cli.live import LiveView
+from tmas_graph.method_settings import Methods
 from tmas_graph.records import Record
 from tmas_graph.settings import PRESETS, Roles
 
 ROOT = Path(__file__).parent.parent
 RUN = ROOT / "docs/images/run.json"
 """Events of a real run of the demonstration, with seed 1: the picture of the live view."""
-COMMANDS = ("solve", "resume", "threads", "show", "settings", "models", "grade", "problems")
+COMMANDS = (
+    *("solve", "resume", "threads", "show", "settings", "models", "methods"),
+    *("memory", "run", "estimate", "merge", "compare", "export", "grade", "problems"),
+)
 
 
 def generated() -> dict[Path, str]:
     """Every generated file, with what should stand in it."""
-    readme = ROOT / "README.md"
+    readme, compare = ROOT / "README.md", ROOT / "docs/how-to/compare.md"
     return {
         readme: with_block(readme.read_text(encoding="utf-8"), "graph", figure()),
+        compare: with_block(compare.read_text(encoding="utf-8"), "table", comparison()),
         ROOT / "docs/reference/commands.md": commands(),
         ROOT / "docs/reference/settings.md": settings(),
         ROOT / "docs/images/live.svg": live_view(),
@@ -71,7 +76,7 @@ def settings() -> str:
         f"|---|---|{'---|' * len(PRESETS)}---|",
     ]
     for name, field in Settings.model_fields.items():
-        if name == "roles":
+        if name in ("roles", "methods"):
             continue
         default = field.get_default(call_default_factory=True)
         presets = [_value(p[name]) if name in p else "" for p in PRESETS.values()]
@@ -84,8 +89,23 @@ def settings() -> str:
         f"as `roles.ROLE.NAME`; the roles are {roles}. Roles at one server have one limit:",
         "`concurrency`, `requests_per_minute` and `tokens_per_minute` are set once for them.",
         "",
+        "## Of single methods",
+        "",
+        "| setting | default | what it is |",
+        "|---|---|---|",
     ]
+    for method, kind in Methods.model_fields.items():
+        for name, field in type(kind.default).model_fields.items():
+            about = (field.description or "").replace("|", "\\|")
+            default = _value(field.default)
+            lines.append(f"| `methods.{method}.{name}` | {default} | {about} |")
+    lines.append("")
     return "\n".join(lines)
+
+
+def comparison() -> str:
+    """What `tmas compare` prints of the small made run, in a terminal of 100 letters."""
+    return f"```text\n{_output(['compare', 'tests/cases/runs/small'], columns=100)}\n```"
 
 
 def live_view() -> str:
@@ -111,13 +131,19 @@ def with_block(text: str, name: str, content: str) -> str:
 
 
 def _help(arguments: list[str]) -> str:
-    environment = {**os.environ, "COLUMNS": "88", "TERM": "dumb", "NO_COLOR": "1"}
+    return _output([*arguments, "--help"], columns=88)
+
+
+def _output(arguments: list[str], *, columns: int) -> str:
+    """What `tmas` prints, as a plain terminal shows it."""
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "dumb", "NO_COLOR": "1"}
     done = subprocess.run(
-        [sys.executable, "-m", "tmas_graph", *arguments, "--help"],
+        [sys.executable, "-m", "tmas_graph", *arguments],
         capture_output=True,
         text=True,
         check=True,
         env=environment,
+        cwd=ROOT,
     )
     return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
 
@@ -127,6 +153,8 @@ def _value(value: object) -> str:
         return "–"
     if isinstance(value, bool):
         return "on" if value else "off"
+    if isinstance(value, tuple):  # as it is typed
+        return f"`{list(value)}`"
     return "`{}`" if value == {} else f"`{value}`"
 
 

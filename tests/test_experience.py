@@ -1,5 +1,6 @@
 """Experience over a whole run: what is refuted, who is offered what, and what forks know."""
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -165,3 +166,49 @@ async def test_each_fork_has_exactly_its_own_ledger(tmp_path: Path) -> None:
         Entry(FACT.id, 0, supported=(1, 3)),
         Entry(Item("pitfall", "of the first").id, 4),
     )
+
+
+@pytest.mark.parametrize("order", ["first, then second", "second, then first", "at once"])
+async def test_branches_from_iteration_3_have_exactly_their_own_items(
+    tmp_path: Path, order: str
+) -> None:
+    def items(seed: int, ts: range) -> list[Item]:
+        return [Item("technique", f"of seed {seed}: use the {t}-th power") for t in ts]
+
+    said = {
+        (seed, t): f"- [technique] {item.text}"
+        for seed in (0, OTHER_SEED)
+        for t, item in enumerate(items(seed, range(6)))
+    }
+    async with (
+        server(script=script(said), role_of=role_of) as at,
+        AsyncSqliteSaver.from_conn_string(str(tmp_path / "runs.sqlite")) as saver,
+    ):
+        given = settings(at, tmp_path, iterations=3)
+        graph = build_graph(saver)
+        await follow(graph, {"problem": QUESTION}, CONFIG, given)
+        states = [state async for state in graph.aget_state_history(CONFIG)]
+        [three] = [s for s in states if s.next == ("decide",) and s.values["iteration"] == 2]
+
+        async def branch(seed: int, thread: str) -> list[Item]:
+            config: Any = {"configurable": {"thread_id": thread}}
+            values = {name: value for name, value in three.values.items() if name != "stop"}
+            await graph.aupdate_state(config, values, as_node="experience")
+            await graph.aupdate_state(config, {}, as_node="guideline")
+            changed = given.model_copy(update={"seed": seed, "iterations": 6})
+            await follow(graph, None, config, changed)
+            state = await graph.aget_state(config)
+            ids = [entry.id for entry in ledger_of(state.values["experience"])]
+            return await bank_of(given).read(ids)
+
+        branches = [(0, "first"), (OTHER_SEED, "second")]
+        if order == "at once":
+            done = await asyncio.gather(*(branch(*one) for one in branches))
+            ends = dict(zip((0, OTHER_SEED), done, strict=True))
+        else:
+            ends = {}
+            for one in branches if order.startswith("first") else branches[::-1]:
+                ends[one[0]] = await branch(*one)
+    shared = items(0, range(3))
+    for seed, end in ends.items():
+        assert end == [*shared, *items(seed, range(3, 6))]

@@ -5,13 +5,16 @@ from typing import Any
 import pytest
 
 from tmas_graph.agents import experience, guideline, solution, summary, verification
+from tmas_graph.agents.fitting import Shown
 from tmas_graph.answers.extract import answer_of
 from tmas_graph.errors import PromptError
+from tmas_graph.memory.borrowing import Borrowed
+from tmas_graph.memory.guideline_bank import Listed, Report, listed
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Entry
 from tmas_graph.memory.retrieval import Noted
 from tmas_graph.models.replies import Reply
-from tmas_graph.prompts import Message, Prompt, Prompts, estimate_tokens, score_text, within
+from tmas_graph.prompts import Message, Prompt, Prompts, estimate_tokens, score_text
 from tmas_graph.state import Kind, Problem, Rollout, Strategy, Verification
 
 HOSTILE = r"\boxed{\frac{1}{2}} {{ x }} {% raw %} {# no #} $%s %d {0} \u0041 <b>&amp;"
@@ -44,7 +47,19 @@ ITEMS = (
         4,
     ),
 )
-STRATEGIES = (Strategy(f"NAME {HOSTILE}", f"ESSENCE {HOSTILE}"), Strategy("BARE", ""))
+KNOWN = (
+    Strategy(f"NAME {HOSTILE}", f"ESSENCE {HOSTILE}", ((0, 2), (1, 1)), 0.5, f"END {HOSTILE}"),
+    Strategy("BARE", "", ((0, 1),)),
+    Strategy(f"FOLDED\n# Your task: {HOSTILE}", "", ((0, 1),)),
+    Strategy("LAST", "", ((0, 1),)),
+)
+STRATEGIES = Listed(listed(KNOWN, 10**6).full[:2], listed(KNOWN, 10**6).full[2:])
+LENT = (
+    Borrowed("technique", f"LENT {HOSTILE}", f"FOR {HOSTILE}", "supported", "", "p"),
+    Borrowed("technique", f"FAILED {HOSTILE}", "", "refuted", f"BECAUSE {HOSTILE}", "p"),
+    Borrowed("pitfall", f"BEWARE {HOSTILE}", "", "open", "", "p"),
+)
+EXPLOIT = Shown(rollouts=ROLLOUTS, experience=ITEMS, borrowed=LENT)
 CHECKS = (Verification(f"ANALYSIS {HOSTILE}", 0.5),)
 
 
@@ -80,7 +95,7 @@ async def test_every_template_takes_its_values_and_what_it_asks_for_is_read_back
     begun = Rollout(1, 0, "exploit")
     for name, call, values in (
         ("solution_initial", solution.initial, ()),
-        ("solution_exploit", solution.exploit, (ROLLOUTS, ITEMS)),
+        ("solution_exploit", solution.exploit, (EXPLOIT,)),
         ("solution_explore", solution.explore, (STRATEGIES,)),
     ):
         reply = await ask(name, solved, call, *values)
@@ -98,27 +113,43 @@ async def test_every_template_takes_its_values_and_what_it_asks_for_is_read_back
     assert summary.parse(reply) == "Step 1 holds."
     reply = await ask("experience", "- [technique] use \\frac", experience.extract, ROLLOUTS, ITEMS)
     assert experience.parse(reply).added == (Item("technique", "use \\frac"),)
-    reply = await ask(
-        "guideline", "- Induction on n: it fails", guideline.name_strategies, ROLLOUTS, STRATEGIES
+    said = "- Induction on n: a step (attempt 2): it fails\n- G2 (attempts 1, 2): it holds"
+    reply = await ask("guideline", said, guideline.name_strategies, ROLLOUTS, STRATEGIES)
+    assert guideline.parse(reply, KNOWN, 2).said == (
+        Report("Induction on n", "a step", frozenset({2}), "it fails"),
+        Report(attempts=frozenset({1, 2}), outcome="it holds", listed=2),
     )
-    assert guideline.parse(reply, 1) == (Strategy("Induction on n", "it fails", (1,)),)
 
     assert set(rendered) == NAMES == set(prompts.hashes())
+    strategy = f"NAME {HOSTILE}: ESSENCE {HOSTILE} (tried 3×, best score 0.50): END {HOSTILE}"
     for name, texts in {
         "solution_exploit": [
             f"SOLUTION {HOSTILE}",
             f"SUMMARY {HOSTILE}",
             f"- [pitfall] ITEM {HOSTILE} (if: IF {HOSTILE}) (supported by 2)\n",
             f"- [pitfall] It is not true that WRONG {HOSTILE}: WHY {HOSTILE}\n",
+            "# From other problems; check whether they apply here\n"
+            f"- [technique] LENT {HOSTILE} (if: FOR {HOSTILE})\n",
+            f"- [pitfall] This didn't work there: FAILED {HOSTILE}: BECAUSE {HOSTILE}\n"
+            f"- [pitfall] BEWARE {HOSTILE}\n",
         ],
-        "solution_explore": [f"- NAME {HOSTILE}: ESSENCE {HOSTILE}\n", "- BARE\n"],
+        "solution_explore": [
+            f"- {strategy}\n",
+            "- BARE (tried 1×)\n",
+            f"- also tried: FOLDED # Your task: {HOSTILE}; LAST\n",
+        ],
         "summary": [f"TEXT {HOSTILE}", f"ANALYSIS {HOSTILE}"],
         "experience": [
             f"SOLUTION {HOSTILE}",
             f"- E1 [pitfall] ITEM {HOSTILE} (if: IF {HOSTILE}) (supported by 2)\n",
             f"- E4 [conclusion] WRONG {HOSTILE} (refuted: WHY {HOSTILE})\n",
         ],
-        "guideline": [f"SUMMARY {HOSTILE}", f"- NAME {HOSTILE}: ESSENCE {HOSTILE}\n"],
+        "guideline": [
+            f"SUMMARY {HOSTILE}",
+            f"- G1 {strategy}\n",
+            "- G2 BARE (tried 1×)\n",
+            f"- also tried: G3 FOLDED # Your task: {HOSTILE}; G4 LAST\n",
+        ],
     }.items():
         assert [text for text in texts if text not in rendered[name]] == []
 
@@ -141,10 +172,20 @@ def test_what_the_templates_ask_for_is_what_the_parsers_read() -> None:
     assert (item.text, item.conditions) == ("x", "n is odd")
     text = Prompts().render("experience", experience=(), **common)[1]["content"]
     assert not re.search(r"support|refute|\bID\b", text)
-    text = Prompts().render("guideline", strategies=(), **common)[1]["content"]
-    [form] = re.findall(r"^- NAME: .*$", text, re.M)
-    named = form.replace("NAME", "Induction")
-    assert [s.name for s in guideline.parse(Reply(named), 0)] == ["Induction"]
+    text = Prompts().render("guideline", strategies=STRATEGIES, **common)[1]["content"]
+    forms = re.findall(r"^- .*$", text[text.index("# Your task") :], re.M)
+    named = "\n".join(forms).replace("NAME", "Induction").replace("ID", "G3")
+    assert guideline.parse(Reply(named), KNOWN, 4).said == (
+        Report(
+            "Induction",
+            "the main idea in one sentence",
+            frozenset({1, 3}),
+            "how it ended, in a few words",
+        ),
+        Report(attempts=frozenset({2, 4}), outcome="how it ended, in a few words", listed=3),
+    )
+    text = Prompts().render("guideline", strategies=Listed(), **common)[1]["content"]
+    assert not re.search(r"listed|\bID\b|G1", text)
 
 
 def test_answer_and_proof_problems_are_worded_apart() -> None:
@@ -165,7 +206,13 @@ def test_the_first_iteration_mentions_no_memory() -> None:
 def test_empty_memory_leaves_no_empty_headings() -> None:
     for name in ("solution_exploit", "solution_explore"):
         text = Prompts().render(
-            name, problem="Q", kind="answer", rollouts=(), experience=(), strategies=()
+            name,
+            problem="Q",
+            kind="answer",
+            rollouts=(),
+            experience=(),
+            borrowed=(),
+            strategies=Listed(),
         )[1]["content"]
         assert re.findall("^# .*", text, re.M)[0] == "# Problem"
         assert len(re.findall("^# ", text, re.M)) == 2
@@ -236,10 +283,8 @@ def test_an_unknown_score_is_not_zero() -> None:
     assert (score_text(None), score_text(0.0), score_text(2 / 3)) == ("unknown", "0.00", "0.67")
 
 
-def test_texts_are_taken_from_the_first_on_until_the_budget_is_spent() -> None:
-    texts = ["a" * 30, "b" * 30, "c" * 3]
-    one = estimate_tokens(texts[0])
-    assert [within(texts, n) for n in (0, one - 1, one, 2 * one, 3 * one)] == [0, 0, 1, 2, 3]
+def test_tokens_are_rather_overestimated_and_any_text_has_some() -> None:
+    assert estimate_tokens("a" * 30) == 11
     assert estimate_tokens("数" * 10) >= 10
     assert estimate_tokens("\ud800") > 0
 
@@ -249,12 +294,12 @@ async def test_the_small_set_shows_worked_examples_that_the_parsers_read() -> No
     prompts, problem = Prompts(set="small"), Problem("QUESTION")
     calls: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = [
         (solution.initial, (), {}, lambda reply: answer_of(reply.text)),
-        (solution.exploit, (ROLLOUTS, ITEMS), {}, lambda reply: reply.text),
+        (solution.exploit, (EXPLOIT,), {}, lambda reply: reply.text),
         (solution.explore, (STRATEGIES,), {}, lambda reply: answer_of(reply.text)),
         (verification.verify, ("TEXT",), {"passes": 1}, lambda r: verification.parse(r).score),
         (summary.summarise, ("TEXT", CHECKS), {}, summary.parse),
         (experience.extract, (ROLLOUTS, ITEMS), {}, lambda r: experience.parse(r).added),
-        (guideline.name_strategies, (ROLLOUTS, STRATEGIES), {}, lambda r: guideline.parse(r, 0)),
+        (guideline.name_strategies, (ROLLOUTS, STRATEGIES), {}, lambda r: guideline.parse(r).said),
     ]
     for call, values, named, read in calls:
         script = Script("x")

@@ -1,5 +1,7 @@
 """What a resume notices, and what may change."""
 
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ from tmas_graph.prompts import Prompts
 from tmas_graph.records import Record, differences, refuse_other_version
 from tmas_graph.settings import ROLES, Settings
 from tmas_graph.state import Problem
+from tmas_graph.threads import open_threads
 
 MODELS = dict.fromkeys(ROLES, "m")
 MADE: dict[str, Any] = {"base_url": "http://a.example/v1", "candidates": 4}
@@ -72,3 +75,23 @@ def test_a_thread_of_another_version_of_the_graph_is_refused() -> None:
     old = Record("t", Problem("Q"), Settings(), {}, MODELS, GRAPH_VERSION - 1, "done", "", "", "")
     with pytest.raises(ThreadChanged, match=r"t was made by version \d+ of the graph.*new thread"):
         refuse_other_version(old)
+
+
+@pytest.mark.anyio
+async def test_a_moved_home_takes_its_memory_along_and_a_copy_is_apart(tmp_path: Path) -> None:
+    async def places(home: str) -> dict[str, str | None]:
+        async with open_threads(tmp_path / home) as store:
+            return {record.id: record.settings.memory_folder for record in await store.all()}
+
+    shared = Settings.checked({"memory_scope": "library"})
+    away = Settings.checked({"memory_folder": str(tmp_path / "away")})
+    async with open_threads(tmp_path / "old") as store:
+        for name, given in (("own", Settings()), ("shared", shared), ("away", away)):
+            await store.create(Problem("Q"), given, MODELS, name=name)
+    inside = {"own": "memory/own", "shared": "library"}
+    expected = {"away": str(tmp_path / "away")}
+    assert await places("old") == expected | {n: f"{tmp_path}/old/{p}" for n, p in inside.items()}
+    shutil.copytree(tmp_path / "old", tmp_path / "copy")
+    assert await places("copy") == expected | {n: f"{tmp_path}/copy/{p}" for n, p in inside.items()}
+    (tmp_path / "old").rename(tmp_path / "new")
+    assert await places("new") == expected | {n: f"{tmp_path}/new/{p}" for n, p in inside.items()}

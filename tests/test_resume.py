@@ -2,7 +2,6 @@
 
 import asyncio
 import multiprocessing
-import os
 import random
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
@@ -13,12 +12,9 @@ import pytest
 from endpoints.protocol import Request
 from endpoints.reasoner import Reasoner, role_of
 from endpoints.scripted import server
+from noting import asked, came_in_time, lines_of, note_calls
 
 from tmas_graph import Problem, Settings
-from tmas_graph.models.calls import Call
-from tmas_graph.models.endpoint import EndpointClient
-from tmas_graph.models.making import Ask
-from tmas_graph.prompts import Prompt
 from tmas_graph.records import Record
 from tmas_graph.threads import open_threads
 
@@ -33,29 +29,13 @@ def latency(request: Request) -> float:
 
 
 def work(home: str, name: str, begun: Event) -> None:
-    """Run a thread in a process of its own, noting each reply that has reached it, and time.
-
-    A tick is 10 ms in which the process could run: one that a busy machine doesn't let run can
-    store nothing.
-    """
-    ask = EndpointClient.ask
-
-    async def noted(self: EndpointClient, prompt: Prompt, asked: Ask, *note: Any) -> Call:
-        call = await ask(self, prompt, asked, *note)
-        os.write(log, f"{asked.seed}\n".encode())
-        return call
-
-    def tick() -> None:
-        os.write(log, b"tick\n")
-        asyncio.get_running_loop().call_later(0.01, tick)
+    """Run a thread in a process of its own, noting its calls."""
 
     async def run() -> None:
-        tick()
+        note_calls(Path(home) / "calls.log")
         async with open_threads(home) as store:
             await store.run(await store.get(name), on_event=lambda _: begun.set())
 
-    log = os.open(Path(home) / "replies.log", os.O_CREAT | os.O_APPEND | os.O_WRONLY)
-    EndpointClient.ask = noted  # type: ignore[method-assign, assignment]
     asyncio.run(run())
 
 
@@ -83,23 +63,6 @@ def values(home: Path, name: str) -> dict[str, Any]:
     return asyncio.run(read())
 
 
-def lines_of(home: Path) -> list[str]:
-    """What the processes noted so far."""
-    log = home / "replies.log"
-    return log.read_text().splitlines() if log.exists() else []
-
-
-def in_time(noted: list[str]) -> set[int]:
-    """Seeds of the calls, each has its own, whose replies came 100 ms or more before the end."""
-    ticks, seeds = 0, set[int]()
-    for line in reversed(noted):
-        if line == "tick":
-            ticks += 1
-        elif ticks >= 10:
-            seeds.add(int(line))
-    return seeds
-
-
 @pytest.mark.timeout(600)
 def test_killed_20_times_it_repeats_no_finished_call_and_ends_the_same(tmp_path, processes):
     rng = random.Random(2026)
@@ -115,12 +78,11 @@ def test_killed_20_times_it_repeats_no_finished_call_and_ends_the_same(tmp_path,
         )
         broken, whole = tmp_path / "broken", tmp_path / "whole"
         name = create(broken, given).id
-        kills, done = 0, set[int]()
+        kills, done, log = 0, set[str](), broken / "calls.log"
         while kills < KILLS:
-            before = len(at.requests)
             begun = processes.Event()
             process: BaseProcess = processes.Process(target=work, args=(str(broken), name, begun))
-            noted = lines_of(broken)
+            before = len(lines_of(log))
             process.start()
             assert begun.wait(60)
             process.join(timeout=rng.uniform(0.0, 0.6))
@@ -128,9 +90,10 @@ def test_killed_20_times_it_repeats_no_finished_call_and_ends_the_same(tmp_path,
             process.kill()
             process.join()
             kills += 1
-            again = {r.seed for r in at.requests[before:]} & done
+            noted = lines_of(log)[before:]
+            again = asked(noted) & done
             assert not again, f"kill {kills}: {len(again)} finished calls were made again"
-            done |= in_time(lines_of(broken)[len(noted) :])
+            done |= came_in_time(noted)
         process = processes.Process(target=work, args=(str(broken), name, begun))
         process.start()
         process.join(120)

@@ -74,7 +74,8 @@ def check_types(values: dict[str, Any]) -> None:
     assert all(isinstance(r.verifications, tuple) for r in values["rollouts"])
     assert [a.outcome for a in attempts(values)] == ["finished"] * 4
     assert {type(s) for s in values["strategies"]} == {Strategy}
-    assert all(isinstance(s.iterations, tuple) for s in values["strategies"])
+    assert all(isinstance(pair, tuple) for s in values["strategies"] for pair in s.tried)
+    assert all(isinstance(s.tried, tuple) and s.tried for s in values["strategies"])
     assert isinstance(values["leader"], Rollout)
     assert {type(u) for r in values["rollouts"] for u in r.usage.values()} == {Usage}
     assert len(values["spend"]) == 2 * 5

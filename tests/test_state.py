@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tmas_graph.channels import latest
 from tmas_graph.errors import ProblemError
 from tmas_graph.state import (
     Problem,
@@ -11,7 +12,6 @@ from tmas_graph.state import (
     Verification,
     as_problem,
     digest,
-    latest,
     mean_score,
 )
 from tmas_graph.usage import Usage

@@ -22,6 +22,7 @@ from langgraph_sdk import get_client
 from langgraph_sdk.client import LangGraphClient
 
 from tmas_graph import Settings
+from tmas_graph.methods import METHODS
 from tmas_graph.settings import ROLES
 
 REPOSITORY = Path(__file__).parents[1]
@@ -121,9 +122,49 @@ async def client(dev: Dev) -> AsyncIterator[LangGraphClient]:
         yield connected
 
 
-async def assistant(client: LangGraphClient) -> str:
-    [found] = await client.assistants.search()
+async def assistant(client: LangGraphClient, name: str = "tmas") -> str:
+    [found] = await client.assistants.search(graph_id=name)
     return found["assistant_id"]
+
+
+RIVALS = [name for name, method in METHODS.items() if not (method.is_tmas or method.changes)]
+
+
+def test_every_method_is_served() -> None:
+    served = json.loads((REPOSITORY / "langgraph.json").read_text())["graphs"]
+    assert list(served) == ["tmas", *RIVALS]
+
+
+@pytest.mark.studio
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", RIVALS)
+async def test_a_rival_runs_in_the_studio_and_can_be_watched(
+    client: LangGraphClient, dev: Dev, name: str
+) -> None:
+    thread = (await client.threads.create())["thread_id"]
+    context: Any = {**SMALL, "verifications": 1}
+    before = len(dev.endpoint.requests)
+    parts = [
+        part
+        async for part in client.runs.stream(
+            thread,
+            name,
+            input=QUESTION,
+            context=context,
+            stream_mode=["custom", "values", "updates", "debug"],
+            stream_subgraphs=True,
+        )
+    ]
+    events: list[Any] = [part.data for part in parts if part.event.startswith("custom")]
+    assert events[0]["event"] == "iteration"
+    assert events[-1]["event"] == "result"
+    values: Any = (await client.threads.get_state(thread))["values"]
+    assert values["result"]["answer"] == events[-1]["result"]["answer"]
+    assert values["result"]["attempts"]
+    assert {r.status for r in dev.endpoint.requests[before:]} == {200}
+    assert KEY not in json.dumps([parts, await client.threads.get_history(thread, limit=100)])
+    schemas = await client.assistants.get_schemas(await assistant(client, name))
+    assert set(schemas["context_schema"]["properties"]) == set(Settings.model_fields) - {"api_key"}
 
 
 @pytest.mark.studio

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tmas_graph.errors import SettingsError
-from tmas_graph.settings import Settings, near, preset_values
+from tmas_graph.settings import ALL_ROLES, Settings, near, preset_values
 
 FILE = "tmas.toml"
 PREFIX = "TMAS_"
@@ -79,7 +79,7 @@ def load(
     return Loaded(Settings.checked(nested(merged), origins), preset, origins)
 
 
-def parse_assignment(text: str) -> tuple[str, Any]:
+def parse_assignment(text: str, where: str = "--set") -> tuple[str, Any]:
     """`name=value` of an option `--set`, the value as TOML or, failing that, as text.
 
     Raises:
@@ -87,18 +87,52 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     """
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise SettingsError(f"--set: {text!r} has no value. Write name=value.")
-    return name.strip(), _value(name.strip(), value.strip())
+        raise SettingsError(f"{where}: {text!r} has no value. Write name=value.")
+    return name.strip(), _value(name.strip(), value.strip(), where)
 
 
-def _value(name: str, text: str) -> Any:
+def parse_brackets(text: str) -> dict[str, Any]:
+    """`name=value, name=value` of a method's name; commas within a value's brackets are its own.
+
+    Raises:
+        SettingsError: a part has no `=`.
+    """
+    parts, depth = [""], 0
+    for sign in text:
+        depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(sign, 0)
+        if sign == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += sign
+    return dict(parse_assignment(part, "method") for part in parts)
+
+
+def adjusted(settings: Settings, changes: Mapping[str, Any], origin: str) -> Settings:
+    """`settings`, keys included, with `changes`, whose names may be dotted.
+
+    Raises:
+        SettingsError: one doesn't exist or is out of range; the message says it is of `origin`.
+    """
+    values = {**flat(plain(settings)), **flat(changes)}
+    return type(settings).checked(nested(values), dict.fromkeys(flat(changes), origin))
+
+
+def plain(model: BaseModel) -> dict[str, Any]:
+    """The values of `model` as mappings, keys included, which a dump leaves out."""
+    return {
+        name: plain(value) if isinstance(value := getattr(model, name), BaseModel) else value
+        for name in type(model).model_fields
+    }
+
+
+def _value(name: str, text: str, where: str) -> Any:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError as error:
         if text[:1] not in ("{", "["):
             return text
         raise SettingsError(
-            f"--set: {name}: {text!r} is no TOML ({error}). Write it like {{top_k = 20}}."
+            f"{where}: {name}: {text!r} is no TOML ({error}). Write it like {{top_k = 20}}."
         ) from None
 
 
@@ -162,6 +196,25 @@ def _names(model: type[BaseModel], prefix: str = "") -> list[str]:
         else:
             names.append(prefix + name)
     return names
+
+
+def with_keys(settings: Settings, keys: Settings) -> Settings:
+    """`settings` with the keys that are in force here, each for its own server alone."""
+    ours = keys.base_url in (None, settings.base_url)
+    roles: dict[str, Any] = {
+        role: getattr(settings.roles, role).model_copy(
+            update={"api_key": getattr(keys.roles, role).api_key}
+        )
+        for role in ALL_ROLES
+        if keys.endpoint(role).base_url in (None, settings.endpoint(role).base_url)
+    }
+    update: dict[str, Any] = {"roles": settings.roles.model_copy(update=roles)}
+    if keys.embeddings.base_url in (None, settings.embeddings.base_url):
+        key = {"api_key": keys.embeddings.api_key}
+        update["embeddings"] = settings.embeddings.model_copy(update=key)
+    if ours:
+        update["api_key"] = keys.api_key
+    return settings.model_copy(update=update)
 
 
 def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -12,6 +12,7 @@ TmasError
 ├─ ThreadError (LookupError)           no such thread, or it can't go on
 │  ├─ ThreadBusy                       another process works on it
 │  └─ ThreadChanged                    it was made with other prompts, models or settings
+├─ ItemError (ValueError)              an item of a memory isn't there, or can't be taken in
 ├─ StorageError (OSError)              a folder or database can't be used
 └─ MissingExtra (ImportError)          an optional dependency isn't installed
 
@@ -82,6 +83,10 @@ class ThreadBusy(ThreadError):
 
 class ThreadChanged(ThreadError):
     """The thread was made with other prompts, models or settings than are in force now."""
+
+
+class ItemError(TmasError, ValueError):
+    """There is no such item in a memory, or one can't be taken in as it was given."""
 
 
 class StorageError(TmasError, OSError):

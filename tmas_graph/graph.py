@@ -18,35 +18,31 @@ from langgraph.runtime import Runtime
 from langgraph.types import Send
 
 from tmas_graph import progress
-from tmas_graph.agents import experience, guideline
-from tmas_graph.agents.solution import shown
+from tmas_graph.banks import update_experience, update_guideline
 from tmas_graph.channels import State, Update
-from tmas_graph.errors import AllCandidatesFailed, RequestRefused
-from tmas_graph.events import of_candidate, of_changes
-from tmas_graph.memory.guideline_bank import listed, merged
-from tmas_graph.memory.ledger import applied, ledger_of, rows_of, united
-from tmas_graph.memory.opening import bank_of
-from tmas_graph.memory.retrieval import fitted, retrieve
+from tmas_graph.errors import AllCandidatesFailed
+from tmas_graph.events import of_candidate
+from tmas_graph.memory.borrowing import ready
 from tmas_graph.models.budget import Budget
-from tmas_graph.models.calls import Place
-from tmas_graph.models.checkpointed import BUDGET, checkpointed
-from tmas_graph.models.replies import Model
-from tmas_graph.prompts import Prompts
+from tmas_graph.models.checkpointed import BUDGET
 from tmas_graph.rollout import build_rollout, memory_of, settings_of
 from tmas_graph.serde import restoring
-from tmas_graph.settings import Role, Settings
+from tmas_graph.settings import Settings
 from tmas_graph.state import Input, Output, Unstored, as_problem
-from tmas_graph.usage import Usage
 
-GRAPH_VERSION = 3
+GRAPH_VERSION = 4
 """Changes when threads of older versions can't be resumed: nodes or state were renamed."""
 
 
-def plan(state: State, runtime: Runtime[Settings]) -> Update:
+async def plan(state: State, runtime: Runtime[Settings]) -> Update:
     """Draw for each candidate of the next iteration whether it exploits or explores.
 
     An iteration that was cut short is drawn again, equally; who came through is told of again.
+
+    Raises:
+        StorageError: a library that others share can't be written; nothing is paid for yet.
     """
+    await ready(settings_of(runtime))
     problem, iteration = as_problem(state["problem"]), state.get("iteration", 0)
     modes = progress.draw_modes(settings_of(runtime), problem.id, iteration)
     runtime.stream_writer({"event": "iteration", "iteration": iteration, "modes": list(modes)})
@@ -68,47 +64,6 @@ def epsilon_branch(state: State) -> list[Send]:
         for index, mode in enumerate(state["modes"])
         if (candidate := progress.candidate(begun.get(index), iteration, index, mode))
     ]
-
-
-async def update_experience(state: State, runtime: Runtime[Settings]) -> Update:
-    """Note what the next attempts can reuse, and what speaks for or against what is noted."""
-    settings, ledger = settings_of(runtime), ledger_of(state.get("experience", ()))
-    rollouts = shown(progress.current(state), settings.rollouts_tokens)
-    if progress.is_halted(state) or not rollouts:
-        return {"bank_usage": {"experience": Usage()}}
-    bank, problem, t = bank_of(settings), state["problem"], state["iteration"]
-    model, prompts = _model("experience", state, settings), Prompts.of(settings)
-    nearest = await retrieve(bank, problem.question, ledger)
-    known = fitted(nearest, settings.experience_tokens)
-    try:
-        reply = await experience.extract(model, prompts, problem, rollouts, known)
-    except RequestRefused as error:
-        return _skipped(runtime, "experience", error)
-    held = [one.item for one in nearest]
-    changes = await asyncio.to_thread(united, experience.parse(reply, known), held)
-    fresh = [item for item in changes.items if item not in held]
-    await bank.write(fresh, problem=problem.id, iteration=t)
-    runtime.stream_writer(of_changes(t, fresh, changes))
-    rows = rows_of(applied(ledger, changes, t))
-    return {"experience": rows, "bank_usage": {"experience": reply.usage}}
-
-
-async def update_guideline(state: State, runtime: Runtime[Settings]) -> Update:
-    """Add the strategies that were tried to the guideline bank."""
-    settings, known = settings_of(runtime), tuple(state.get("strategies", ()))
-    rollouts = shown(progress.current(state), settings.rollouts_tokens)
-    if progress.is_halted(state) or not rollouts:
-        return {"bank_usage": {"guideline": Usage()}}
-    model, prompts = _model("guideline", state, settings), Prompts.of(settings)
-    seen, t = listed(known, settings.guideline_tokens), state["iteration"]
-    try:
-        reply = await guideline.name_strategies(model, prompts, state["problem"], rollouts, seen)
-    except RequestRefused as error:
-        return _skipped(runtime, "guideline", error)
-    bank = merged(known, guideline.parse(reply, t))
-    added = [s.name for s in bank[len(known) :]]
-    runtime.stream_writer({"event": "guideline", "iteration": t, "added": added})
-    return {"strategies": bank, "bank_usage": {"guideline": reply.usage}}
 
 
 async def decide(state: State, runtime: Runtime[Settings]) -> Update:
@@ -187,21 +142,9 @@ def build_graph(
     return builder.compile(checkpointer=restoring(checkpointer), name="TMAS")
 
 
-def _model(role: Role, state: State, settings: Settings) -> Model:
-    # Without a budget: an iteration whose candidates all came through is always closed, so that
-    # what they found isn't lost.
-    place = Place(state["problem"].id, state["iteration"], role)
-    return checkpointed(settings.endpoint(role), settings.seed, place, unbudgeted=True)
-
-
 def _budget() -> Budget | None:
     budget: Budget | None = get_config()["configurable"].get(BUDGET)
     return budget
-
-
-def _skipped(runtime: Runtime[Settings], bank: str, error: RequestRefused) -> Update:
-    runtime.stream_writer({"event": bank, "added": [], "cause": str(error)})
-    return {"bank_usage": {bank: error.usage}}
 
 
 async def _stop_once(error: AllCandidatesFailed) -> None:

@@ -11,17 +11,11 @@ from typing_extensions import TypedDict
 from tmas_graph import spending
 from tmas_graph.answers.select import Classes, Selection, Vote, chosen
 from tmas_graph.answers.voting import group
+from tmas_graph.events import of_standing
 from tmas_graph.models.budget import Budget
 from tmas_graph.settings import Settings
-from tmas_graph.state import (
-    Attempt,
-    Mode,
-    Outcome,
-    Result,
-    Rollout,
-    Stop,
-    digest,
-)
+from tmas_graph.standings import stood
+from tmas_graph.state import Attempt, Mode, Outcome, Result, Rollout, Standing, Stop, digest
 from tmas_graph.usage import Usage
 
 State = Mapping[str, Any]
@@ -29,6 +23,10 @@ State = Mapping[str, Any]
 
 Row = tuple[int, int, Mode, Outcome, str | None, float | None]
 """The fields of an Attempt: what a checkpoint holds of it."""
+
+
+DEPTH = 4
+"""Calls in sequence in an iteration: solution, verification, summary, and the banks together."""
 
 
 class Closed(TypedDict):
@@ -160,24 +158,17 @@ def result(state: State) -> Result:
         stop=state.get("stop") or "iterations",
         usage=spending.total(spend),
         spend=spend,
+        attempts=attempts(state),
+        standings=_standings(state),
     )
 
 
 def standing(state: State, stop: Stop | None) -> dict[str, Any]:
     """The event that ends an iteration: who leads, and what was spent."""
-    choice, leader = _choice(state), state["leader"]
+    choice, leader, t = _choice(state), state["leader"], state["iteration"] - 1
+    score = leader.score if leader else None
     spent = spending.total(spending.account({"spend": state["spend"]}))
-    return {
-        "event": "standing",
-        "iteration": state["iteration"] - 1,
-        "answer": choice.answer,
-        "share": choice.confidence,
-        "score": leader.score if leader else None,
-        "calls": spent.calls,
-        "tokens": spent.tokens,
-        "cost": spent.cost,
-        "stop": stop,
-    }
+    return of_standing(Standing(t, choice.answer, choice.confidence, score, DEPTH), spent, stop)
 
 
 def by_bank(old: dict[str, Usage], new: dict[str, Usage]) -> dict[str, Usage]:
@@ -206,6 +197,12 @@ def _choice(state: State, until: int | None = None) -> Selection:
     return chosen(votes, tuple(state.get("classes", ()))[: len(votes)])
 
 
+def _standings(state: State) -> tuple[Standing, ...]:
+    kind, history, classes = state["problem"].kind, attempts(state), tuple(state.get("classes", ()))
+    done = range(state["iteration"])
+    return tuple(stood(kind, t, history, classes, depth=DEPTH) for t in done)
+
+
 def _leader(state: State, rollouts: Sequence[Rollout | None]) -> Rollout | None:
     # An answer takes the lead only by new votes, so a rollout that gave it is at hand.
     written = [r for r in rollouts if r is not None and r.solution]
@@ -214,10 +211,11 @@ def _leader(state: State, rollouts: Sequence[Rollout | None]) -> Rollout | None:
         places = zip(attempts(state), state["classes"], strict=True)
         class_of = {(a.iteration, a.index): number for a, number in places}
         written = [r for r in written if lead and class_of[r.iteration, r.index] == lead.number]
-    return max(written, key=_evidence, default=None)
+    return max(written, key=evidence, default=None)
 
 
-def _evidence(rollout: Rollout) -> tuple[float, int, int]:
+def evidence(rollout: Rollout) -> tuple[float, int, int]:
+    """Sorts rollouts: the higher mean score, then the later iteration, then the lower index."""
     score = -1.0 if rollout.score is None else rollout.score
     return score, rollout.iteration, -rollout.index
 

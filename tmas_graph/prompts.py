@@ -24,8 +24,10 @@ from tmas_graph.state import digest
 
 _HERE = Path(__file__).parent
 _SHIPPED = (_HERE / "_prompts", _HERE.parent / "prompts")  # in the wheel, in a checkout
+_HEADING = re.compile(r"(^|[\n\r\x0b\x0c\x85\u2028\u2029])([^\S\n\r]{0,3}#{1,6})(?=\s|\Z)")
+"""At the beginning of anything that a reader may take for a line."""
 _FAULTS = (TemplateError, TypeError, ValueError, ArithmeticError, OSError)
-_NAMES = (
+NAMES = (
     "solution_initial",
     "solution_exploit",
     "solution_explore",
@@ -34,6 +36,7 @@ _NAMES = (
     "experience",
     "guideline",
 )
+"""The templates of TMAS."""
 
 
 class Message(TypedDict):
@@ -93,13 +96,13 @@ class Prompts:
         order = sorted((name for name in blocks if blocks[name]), key=_turn)
         return [{"role": name.partition("_")[0], "content": blocks[name]} for name in order]
 
-    def hashes(self) -> dict[str, str]:
-        """SHA-256 of every template with all that it includes, so that a run knows its prompts.
+    def hashes(self, names: Iterable[str] = NAMES) -> dict[str, str]:
+        """SHA-256 of each template with all that it includes, so that a run knows its prompts.
 
         Raises:
             PromptError: a template is missing, or its syntax is wrong.
         """
-        return {name: digest(*self._sources(f"{name}.md")) for name in _NAMES}
+        return {name: digest(*self._sources(f"{name}.md")) for name in names}
 
     def _sources(self, file: str) -> list[str]:
         environment = _environment(self.folder, self.set)
@@ -135,8 +138,10 @@ def _turn(block: str) -> tuple[int, int, str]:
 def _environment(folder: str | None, prompt_set: PromptSet) -> ImmutableSandboxedEnvironment:
     if folder is not None and not Path(folder).is_dir():
         raise PromptError(f"prompts: {folder} is no folder. Create it, or unset prompts_folder.")
-    shipped = [place / "small" for place in _SHIPPED] if prompt_set == "small" else _SHIPPED
-    folders = (folder, *shipped) if folder else shipped
+    # What the small set lacks, as it does rival methods, is taken from the standard one.
+    small = tuple(place / "small" for place in _SHIPPED) if prompt_set == "small" else ()
+    shipped = (*small, *_SHIPPED)
+    folders: tuple[str | Path, ...] = (folder, *shipped) if folder else shipped
     environment = ImmutableSandboxedEnvironment(
         loader=ChoiceLoader([FileSystemLoader(f) for f in folders]),
         undefined=StrictUndefined,
@@ -145,6 +150,7 @@ def _environment(folder: str | None, prompt_set: PromptSet) -> ImmutableSandboxe
     )
     environment.filters["score"] = score_text
     environment.filters["unboxed"] = unboxed
+    environment.filters["nested"] = nested
     return environment
 
 
@@ -158,17 +164,17 @@ def unboxed(text: str, instead: str = r"The answer is \1.") -> str:
     return re.sub(r"\\boxed\{([^{}]*)\}", instead, text).strip()
 
 
+def nested(text: str) -> str:
+    """`text` with its Markdown headings two levels down: prompts have none below the second.
+
+    Solutions have headings of their own, and one may read like those of a prompt ("# Your task").
+    A fence or a quote would be imitated by models, could be closed by the text itself, and would
+    cost tokens. So the text stays as it is, and its headings become what they are: parts of what
+    it stands under, in their order among each other.
+    """
+    return _HEADING.sub(r"\1\2##", text)
+
+
 def estimate_tokens(text: str) -> int:
     """About how many tokens `text` has: three bytes each, rather too many than too few."""
     return len(text.encode("utf-8", "replace")) // 3 + 1
-
-
-def within(texts: Iterable[str], budget: int) -> int:
-    """How many of `texts`, from the first on, fit into `budget` tokens."""
-    count = spent = 0
-    for text in texts:
-        spent += estimate_tokens(text)
-        if spent > budget:
-            break
-        count += 1
-    return count

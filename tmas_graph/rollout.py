@@ -14,19 +14,24 @@ from langgraph.config import get_config
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
+from langgraph.types import StreamWriter
 from typing_extensions import TypedDict
 
 from tmas_graph.agents import solution, summary, verification
+from tmas_graph.agents.fitting import Shown
 from tmas_graph.errors import BudgetSpent, CallError
 from tmas_graph.events import of_candidate
+from tmas_graph.memory.borrowing import borrowed_of
+from tmas_graph.memory.flaws import flaws
 from tmas_graph.memory.guideline_bank import listed
 from tmas_graph.memory.ledger import ledger_of
 from tmas_graph.memory.opening import bank_of
-from tmas_graph.memory.retrieval import Noted, fitted, offered, retrieve
+from tmas_graph.memory.retrieval import Noted, offered, recalled
 from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import checkpointed
 from tmas_graph.models.replies import Model, Reply, total
 from tmas_graph.prompts import Prompts
+from tmas_graph.recovery import namespace, restore
 from tmas_graph.settings import Role, Settings
 from tmas_graph.state import Memory, Mode, Problem, Rollout, Unstored
 
@@ -76,22 +81,28 @@ async def solution_initial(state: RolloutState, runtime: Runtime[Settings]) -> R
 
 
 async def solution_exploit(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
-    """Write a candidate that sees the last rollouts and the experience bank."""
+    """Write a candidate that sees the last rollouts and experience, other problems' too."""
     settings = settings_of(runtime)
     memory = await recall(state)
     rollouts = solution.shown(memory.rollouts, settings.rollouts_tokens)
-    experience = await _retrieved(state["problem"], memory, settings)
+    borrowed = borrowed_of(memory.borrowed)
+    experience = await _retrieved(state["problem"], memory, settings, runtime.stream_writer)
+    shown = Shown(rollouts=rollouts, experience=tuple(experience), borrowed=borrowed)
 
     def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
-        return solution.exploit(model, prompts, problem, rollouts, experience)
+        return solution.exploit(model, prompts, problem, shown)
 
     return await _solve(state, runtime, ask)
 
 
 async def solution_explore(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
-    """Write a candidate that sees the guideline bank alone, and must avoid what it lists."""
-    memory = await recall(state)
-    strategies = listed(memory.strategies, settings_of(runtime).guideline_tokens)
+    """Write a candidate that sees the guideline bank alone, and must avoid what it lists.
+
+    Where that bank is off, it sees the problem alone.
+    """
+    settings, memory = settings_of(runtime), await recall(state)
+    tried = memory.strategies if settings.guideline else ()
+    strategies = listed(tried, settings.guideline_tokens)
 
     def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
         return solution.explore(model, prompts, problem, strategies)
@@ -109,7 +120,7 @@ async def verify(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpda
             model, prompts, state["problem"], candidate.solution, passes=passes
         )
     except (CallError, BudgetSpent) as error:
-        return _update(runtime, _stopped(candidate, "verification", error))
+        return _update(runtime, stopped(candidate, "verification", error))
     candidate = candidate.charged("verification", total(replies))
     checks = verification.parsed(replies, passes)
     return _update(runtime, replace(candidate, verifications=checks))
@@ -125,7 +136,7 @@ async def summarise(state: RolloutState, runtime: Runtime[Settings]) -> RolloutU
             model, prompts, state["problem"], candidate.solution, checks
         )
     except (CallError, BudgetSpent) as error:
-        return _update(runtime, _stopped(candidate, "summary", error))
+        return _update(runtime, stopped(candidate, "summary", error))
     return _update(runtime, _finished(candidate.charged("summary", reply.usage), reply))
 
 
@@ -183,7 +194,7 @@ async def recall(state: RolloutState) -> Memory:
     if isinstance(state["memory"], Unstored):
         return state["memory"].memory
     place = get_config()["configurable"]
-    parent = "|".join(place["checkpoint_ns"].split("|")[:-2])
+    parent = namespace(place, depth=2)
     at = {"thread_id": place["thread_id"], "checkpoint_ns": parent}
     if checkpoint_id := place.get("checkpoint_map", {}).get(parent):
         at["checkpoint_id"] = checkpoint_id
@@ -196,7 +207,10 @@ def memory_of(values: Any) -> Memory:
     iteration = values.get("iteration", 0)
     rollouts = tuple(r for r in values.get("rollouts", ()) if r.iteration < iteration)
     return Memory(
-        rollouts, tuple(values.get("experience", ())), tuple(values.get("strategies", ()))
+        rollouts,
+        tuple(values.get("experience", ())),
+        tuple(values.get("strategies", ())),
+        tuple(values.get("borrowed", ())),
     )
 
 
@@ -207,16 +221,23 @@ async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> R
     try:
         reply = await ask(model, Prompts.of(settings), state["problem"])
     except (CallError, BudgetSpent) as error:
-        return _update(runtime, _stopped(candidate, "solution", error))
+        return _update(runtime, stopped(candidate, "solution", error))
     candidate = candidate.charged("solution", reply.usage)
     return _update(runtime, solution.written(candidate, reply, state["problem"]))
 
 
-async def _retrieved(problem: Problem, memory: Memory, settings: Settings) -> list[Noted]:
-    query = "\n".join([problem.question, *(r.summary for r in memory.rollouts)])
-    bank = bank_of(settings)
-    items = offered(await retrieve(bank, query, ledger_of(memory.experience)))
-    return fitted(items, settings.experience_tokens)
+async def _retrieved(
+    problem: Problem, memory: Memory, settings: Settings, tell: StreamWriter
+) -> list[Noted]:
+    if not settings.experience:
+        return []
+    bank, ledger = bank_of(settings), ledger_of(memory.experience)
+    await restore(bank, ledger, problem.id, tell, depth=2)
+    wanted = [problem.question, *flaws(r.summary for r in memory.rollouts)]
+    memories, limit = await recalled(bank, ledger), settings.experience_limit
+    if limit is not None:
+        limit -= sum(one.tokens for one in borrowed_of(memory.borrowed))
+    return await offered(bank, memories, wanted, limit)
 
 
 def _candidate(state: RolloutState) -> Rollout:
@@ -234,7 +255,8 @@ def _finished(candidate: Rollout, reply: Reply) -> Rollout:
     )
 
 
-def _stopped(candidate: Rollout, role: Role, error: CallError | BudgetSpent) -> Rollout:
+def stopped(candidate: Rollout, role: Role, error: CallError | BudgetSpent) -> Rollout:
+    """`candidate` as `error` in a call of `role` leaves it: `failed`, or `halted` by a budget."""
     candidate = candidate.charged(role, error.usage)
     if isinstance(error, BudgetSpent):
         return replace(candidate, outcome="halted", cause=str(error))

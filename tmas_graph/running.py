@@ -1,4 +1,4 @@
-"""Running the graph: follow its events, solve one problem, from code of either colour."""
+"""Running a method: follow its events, solve one problem, from code of either colour."""
 
 import asyncio
 import threading
@@ -9,21 +9,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.graph.state import CompiledStateGraph
 
-from tmas_graph.channels import State
 from tmas_graph.errors import SettingsError
-from tmas_graph.graph import build_graph
+from tmas_graph.memory import opening
+from tmas_graph.methods import find
 from tmas_graph.models import pool
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import CallLog
 from tmas_graph.models.checkpointed import BUDGET, LOG
+from tmas_graph.parts.method import Workflow
 from tmas_graph.settings import Settings
-from tmas_graph.state import Input, Output, Problem, Result, as_problem
+from tmas_graph.state import Input, Problem, Result, as_problem
 
 OnEvent = Callable[[Mapping[str, Any]], None]
 """Called with each event of a run, in the thread of its event loop; must return at once."""
-Graph = CompiledStateGraph[State, Settings, Input, Output]
 _T = TypeVar("_T")
 
 
@@ -31,6 +30,7 @@ async def asolve(
     problem: Problem | str,
     settings: Settings | None = None,
     *,
+    method: str = "tmas",
     run: Budget | None = None,
     calls: str | Path | None = None,
     on_event: OnEvent | None = None,
@@ -40,26 +40,30 @@ async def asolve(
     Args:
         problem: a Problem, or the text of a question.
         settings: how to; with none, the preset `local` on a small local model.
+        method: by which; `tmas methods` lists them. Settings may follow, as in `tmas[epsilon=1]`.
         run: a budget that this problem shares with others; its own limits are in `settings`.
         calls: a file to which every model call is added, as a line of JSON.
         on_event: called with each event of the run.
 
     Raises:
         ProblemError: the problem is empty.
-        SettingsError: `run` is no Budget, or `calls` no path.
+        SettingsError: there is no such method, `run` is no Budget, or `calls` no path.
         CallError: an endpoint can't be used; the message says what to do.
+        StorageError: the experience bank can't be used.
         AllCandidatesFailed: no candidate of an iteration came through.
     """
-    given, settings = as_problem(problem), settings or Settings.preset("local")
+    given, found = as_problem(problem), find(method)
+    settings = found.applied(settings or Settings.preset("local"))
     if not isinstance(run, Budget | None):
         raise SettingsError(f"run: a {type(run).__name__} was given. Give a Budget.")
     if not isinstance(calls, str | Path | None) or calls == "":
         raise SettingsError(f"calls: {calls!r} was given. Give the path of a file.")
     await pool.check(settings)
+    await opening.check(settings)
     budget = Budget.of(settings, within=run)
-    async with _log_in(calls) as log:
+    async with _log_in(calls) as log, opening.held(settings):
         config: RunnableConfig = {"configurable": {BUDGET: budget, LOG: log}}
-        result = await follow(build_graph(), {"problem": given}, config, settings, on_event)
+        result = await follow(found.build(), {"problem": given}, config, settings, on_event)
     return replace(result, usage=budget.spent)
 
 
@@ -67,16 +71,18 @@ def solve(
     problem: Problem | str,
     settings: Settings | None = None,
     *,
+    method: str = "tmas",
     run: Budget | None = None,
     calls: str | Path | None = None,
     on_event: OnEvent | None = None,
 ) -> Result:
     """As `asolve`, from code that isn't asynchronous; also inside a notebook's running loop."""
-    return run_blocking(lambda: asolve(problem, settings, run=run, calls=calls, on_event=on_event))
+    more: dict[str, Any] = {"run": run, "calls": calls, "on_event": on_event}
+    return run_blocking(lambda: asolve(problem, settings, method=method, **more))
 
 
 async def follow(
-    graph: Graph,
+    graph: Workflow,
     given: Input | None,
     config: RunnableConfig,
     settings: Settings,
@@ -92,7 +98,7 @@ async def follow(
             result = event["result"]
         if on_event is not None:
             on_event(event)
-    assert result is not None, "the graph ends with the node that states its result"
+    assert result is not None, "every method ends by stating its result"
     return result
 
 

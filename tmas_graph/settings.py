@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from tmas_graph.endpoint_settings import Endpoint, Frozen, Override
 from tmas_graph.errors import SettingsError
 from tmas_graph.memory_settings import Memories
+from tmas_graph.method_settings import Methods
 
 Role = Literal["solution", "verification", "summary", "experience", "guideline"]
 AnyRole = Literal[Role, "judge"]
@@ -72,7 +73,7 @@ class Settings(Memories, Endpoint):
     """Budget of time per problem; calls in flight when it is over are given up."""
     rollouts_tokens: int = Field(24_000, ge=100)
     """Most tokens of earlier rollouts in one prompt; the worst solutions are left out first."""
-    prompts_folder: str | None = None
+    prompts_folder: str | None = Field(None, min_length=1)
     """Folder of templates that replace the shipped ones of the same name."""
     prompt_set: PromptSet = "standard"
     """`small`: short prompts with worked examples, for models of less than about a billion."""
@@ -80,6 +81,8 @@ class Settings(Memories, Endpoint):
     """Ask a judge model about answers that rules can't compare with the reference answer."""
     roles: Roles = Roles()
     """Other endpoints, models or sampling for single agents."""
+    methods: Methods = Methods()
+    """What holds for single methods alone."""
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> Self:
@@ -122,7 +125,9 @@ class Settings(Memories, Endpoint):
     @property
     def roles_in_use(self) -> tuple[AnyRole, ...]:
         """The roles whose endpoints must answer."""
-        return ALL_ROLES if self.judge else ROLES
+        off = {"experience": not self.experience, "guideline": not self.guideline}
+        off["judge"] = not self.judge
+        return tuple(role for role in ALL_ROLES if not off.get(role))
 
     def endpoint(self, role: AnyRole) -> Endpoint:
         """The endpoint of `role`: what holds for all, with what this role does differently."""

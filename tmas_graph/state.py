@@ -1,4 +1,4 @@
-"""The data that flows: problems, rollouts, strategies, results, and how parallel parts merge.
+"""The data that flows: problems, rollouts, strategies, results.
 
 Everything here is frozen: a node that changed its input would be seen by the next node, but not
 by the checkpoint, and a replay would differ.
@@ -116,13 +116,36 @@ class Strategy:
     """A high-level approach that was tried, whether it worked or not."""
 
     name: str
-    essence: str
-    iterations: tuple[int, ...] = ()
-    """In which iterations it was reported."""
+    essence: str = ""
+    """Its main idea, as it was first said."""
+    tried: tuple[tuple[int, int], ...] = ()
+    """For each iteration in which it was named: the iteration, and how many candidates used it.
+
+    0 where it was said that it was used, but not by which.
+    """
+    best_score: float | None = None
+    """The best mean score of the candidates that used it; None is "unknown", which is not 0."""
+    outcome: str = ""
+    """How it ended, as it was last said."""
 
     def __post_init__(self) -> None:
         """Undo what msgpack does: tuples come back from a checkpoint as lists."""
-        object.__setattr__(self, "iterations", tuple(self.iterations))
+        object.__setattr__(self, "tried", tuple((t, count) for t, count in self.tried))
+
+    @property
+    def tries(self) -> int:
+        """How many candidates used it at least, over all iterations."""
+        return sum(max(1, count) for _, count in self.tried)
+
+    @property
+    def named(self) -> int:
+        """Of how many candidates it was said that they used it."""
+        return sum(count for _, count in self.tried)
+
+    @property
+    def iterations(self) -> tuple[int, ...]:
+        """In which iterations it was named, in order."""
+        return tuple(t for t, _ in self.tried)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +155,20 @@ class Spend:
     iteration: int
     role: str
     usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What the answer would be if a run ended after this iteration."""
+
+    iteration: int
+    answer: str | None
+    confidence: float
+    """As in a Result."""
+    score: float | None
+    """The best mean score of a candidate with this answer, or of a proof."""
+    depth: int
+    """Model calls that waited for one another within the iteration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +191,15 @@ class Result:
     """All that was spent; more than the sum of `spend` where calls were broken off."""
     spend: tuple[Spend, ...] = ()
     """What each role spent in each iteration, in order."""
+    attempts: tuple[Attempt, ...] = ()
+    """Every candidate, in order; those of an iteration that was cut short, too."""
+    standings: tuple[Standing, ...] = ()
+    """How things stood after each finished iteration."""
 
     def __post_init__(self) -> None:
-        """Undo what msgpack does: tuples come back from a checkpoint as lists."""
-        object.__setattr__(self, "spend", tuple(self.spend))
+        """Undo what msgpack does, as above."""
+        for name in ("spend", "attempts", "standings"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +210,8 @@ class Memory:
     experience: tuple[Sequence[Any], ...] = ()
     """Rows of the ledger."""
     strategies: tuple[Strategy, ...] = ()
+    borrowed: tuple[Sequence[Any], ...] = ()
+    """Rows of what other problems have learnt."""
 
 
 class Unstored(dict[str, object]):
@@ -225,18 +269,6 @@ def mean_score(verifications: Sequence[Verification], *, at_least: float = 0.5) 
     if not scores or len(scores) < at_least * len(verifications):
         return None
     return sum(scores) / len(scores)
-
-
-def latest(old: Sequence[Rollout], new: Sequence[Rollout] | int) -> tuple[Rollout, ...]:
-    """Reducer: the rollouts by iteration and index, in whatever order they finished.
-
-    A number in place of rollouts closes the iteration of that number: what is older goes. Until
-    then it stays, because candidates that failed or were halted must see it when they go on.
-    """
-    if isinstance(new, int):
-        return tuple(r for r in old if r.iteration >= new)
-    rollouts = {(r.iteration, r.index): r for r in (*old, *new)}
-    return tuple(rollouts[key] for key in sorted(rollouts))
 
 
 def digest(*parts: str) -> str:

@@ -1,6 +1,6 @@
-"""The graph for LangGraph Studio and `langgraph dev`, with this place's settings as defaults.
+"""TMAS and its rivals for LangGraph Studio and `langgraph dev`, with this place's settings.
 
-The server brings its own checkpointer, so the graph is compiled without one. What tmas.toml and
+The server brings its own checkpointer, so they are compiled without one. What tmas.toml and
 the environment say is read once, when the server loads this file.
 """
 
@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from langgraph.graph.state import CompiledStateGraph
-from pydantic import BaseModel, GetJsonSchemaHandler, model_validator
+from langgraph.pregel import Pregel
+from pydantic import GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from tmas_graph.channels import State
-from tmas_graph.configuration import load_settings
+from tmas_graph.configuration import load_settings, plain
 from tmas_graph.graph import build_graph
+from tmas_graph.methods import METHODS
 from tmas_graph.serde import restoring
 from tmas_graph.settings import ALL_ROLES, Settings
 from tmas_graph.state import Input, Output
@@ -33,7 +35,7 @@ class SettingsHere(Settings):
     def _on_top_of_this_place(cls, given: Any) -> Any:
         if not isinstance(given, Mapping):
             return given
-        place = _plain(_PLACE)
+        place = plain(_PLACE)
         if given.get("base_url", _PLACE.base_url) != _PLACE.base_url:
             for role in place["roles"].values():  # a role's own key is for the shared server, too
                 role["api_key"] = role["api_key"] if role["base_url"] else None
@@ -51,18 +53,10 @@ class SettingsHere(Settings):
         return schema
 
 
-def _plain(model: BaseModel) -> dict[str, Any]:
-    """The values of `model` as mappings, keys included, which a dump leaves out."""
-    return {
-        name: _plain(value) if isinstance(value := getattr(model, name), BaseModel) else value
-        for name in type(model).model_fields
-    }
-
-
 def _merged(place: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """`given` on top of `place`; a key of this place never goes to another server."""
     merged = {**place, **given}
-    for name in ("roles", *ALL_ROLES):
+    for name in ("roles", *ALL_ROLES, "embeddings"):
         if isinstance(place.get(name), Mapping) and isinstance(given.get(name), Mapping):
             merged[name] = _merged(place[name], given[name])
     if "base_url" in given and given["base_url"] != place.get("base_url"):
@@ -75,9 +69,39 @@ class Served(CompiledStateGraph[State, Settings, Input, Output]):
 
     def copy(self, update: dict[str, Any] | None = None) -> Self:
         """Let that checkpointer restore the state's types; LangGraph's copy forgets them."""
-        changes = dict(update or {})
-        changes["checkpointer"] = restoring(changes.get("checkpointer", self.checkpointer))
-        return super().copy(changes)
+        return super().copy(_restoring(self, update))
+
+
+class ServedMethod(Pregel[Any, Settings, Input, Output]):
+    """Another method as a server takes it."""
+
+    def copy(self, update: dict[str, Any] | None = None) -> Self:
+        """As the graph's copy."""
+        return super().copy(_restoring(self, update))
+
+
+def _restoring(served: Pregel[Any, Any, Any, Any], update: dict[str, Any] | None) -> dict[str, Any]:
+    changes = dict(update or {})
+    changes["checkpointer"] = restoring(changes.get("checkpointer", served.checkpointer))
+    return changes
+
+
+def served(name: str) -> ServedMethod:
+    """The rival method of this name, as langgraph.json names it."""
+    workflow = METHODS[name].build(context_schema=SettingsHere)
+    return ServedMethod(**{k: v for k, v in vars(workflow).items() if k != "__orig_class__"})
 
 
 graph = Served(**vars(build_graph(context_schema=SettingsHere)))
+chain_of_thought = served("chain-of-thought")
+self_consistency = served("self-consistency")
+best_of_n = served("best-of-n")
+tree_of_thoughts = served("tree-of-thoughts")
+self_refine = served("self-refine")
+verify_refine = served("verify-refine")
+solve_verify_correct = served("solve-verify-correct")
+pacore = served("pacore")
+rse = served("rse")
+rsa = served("rsa")
+pdr = served("pdr")
+debate = served("debate")

@@ -1,17 +1,17 @@
 """Durable runs: where threads are kept, how they start, stop, resume and are listed.
 
 A state folder holds one SQLite database (checkpoints by LangGraph, threads, and their model calls)
-and, for each thread, a Chroma folder for its experience bank. A thread belongs to one process at a
+and, for each thread, a Chroma folder for its experience bank; threads that share what they learn
+have one together. A thread belongs to one process at a
 time; the operating system frees it when that process ends, however it ends.
 """
 
 import asyncio
-import json
 import secrets
 import sqlite3
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -20,28 +20,21 @@ import aiosqlite
 from filelock import FileLock, Timeout
 from langchain_core.runnables import RunnableConfig
 
-from tmas_graph.call_store import TABLES, SqliteCalls
+from tmas_graph import state_folder
+from tmas_graph.call_store import SqliteCalls
 from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
-from tmas_graph.errors import StorageError, ThreadBusy, ThreadError
-from tmas_graph.graph import build_graph
-from tmas_graph.memory.opening import bank_of
+from tmas_graph.errors import ThreadBusy, ThreadError
+from tmas_graph.memory import library, opening
+from tmas_graph.methods import find
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.call_rows import as_unicode
 from tmas_graph.models.checkpointed import BUDGET, LOG
 from tmas_graph.progress import stop_reason
-from tmas_graph.records import Record, made_with
+from tmas_graph.records import Record, made_with, record_of, row_of
 from tmas_graph.running import OnEvent, follow
 from tmas_graph.serde import STORED
 from tmas_graph.settings import Settings, near
 from tmas_graph.state import Problem, Result
-
-_DATABASE = "tmas.sqlite"
-_TABLE = """
-CREATE TABLE IF NOT EXISTS tmas_threads (
-    id TEXT PRIMARY KEY, created TEXT NOT NULL, updated TEXT NOT NULL, version INTEGER NOT NULL,
-    problem TEXT NOT NULL, settings TEXT NOT NULL, prompts TEXT NOT NULL, models TEXT NOT NULL,
-    status TEXT NOT NULL, cause TEXT NOT NULL)
-"""
 
 
 class ThreadStore:
@@ -53,20 +46,30 @@ class ThreadStore:
         self._db = connection
         self.saver = GroupingSqliteSaver(
             connection,
-            folder / _DATABASE,
+            folder / state_folder.DATABASE,
             serde=ZippingSerializer(allowed_msgpack_modules=STORED),
         )
 
     async def create(
-        self, problem: Problem, settings: Settings, models: Mapping[str, str]
+        self,
+        problem: Problem,
+        settings: Settings,
+        models: Mapping[str, str],
+        method: str = "tmas",
+        *,
+        name: str = "",
     ) -> Record:
-        """Enter a thread for `problem`; nothing runs yet."""
-        now = _now()
-        name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-        if settings.memory_folder is None and settings.memory_server is None:
-            place = str((self.folder / "memory" / name).resolve())
-            settings = settings.model_copy(update={"memory_folder": place})
-        record = Record(name, problem, settings, {}, models, 0, "stopped", "", now, now)
+        """Enter a thread for `problem`, to be solved by `method`; nothing runs yet.
+
+        It is called `name`, where one is given.
+
+        Raises:
+            SettingsError: there is no such method.
+        """
+        now, settings = _now(), find(method).applied(settings)
+        name = name or f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+        settings = _placed(settings, self.folder, name)
+        record = Record(name, problem, settings, {}, models, 0, "stopped", "", now, now, method)
         record = made_with(record, settings, models)
         await self._save(record)
         return record
@@ -80,7 +83,7 @@ class ThreadStore:
         name = as_unicode(name)  # a shell hands over bytes that SQLite doesn't take
         rows = await self._rows("SELECT * FROM tmas_threads WHERE id = ?", name)
         if rows:
-            return _record(rows[0])
+            return record_of(rows[0], self.folder)
         known = [record.id for record in await self.all()]
         raise ThreadError(
             f"threads: there is no {name!r} in {self.folder}{near(name, known)}. "
@@ -90,7 +93,11 @@ class ThreadStore:
     async def all(self) -> list[Record]:
         """All threads, the newest first."""
         rows = await self._rows("SELECT * FROM tmas_threads ORDER BY created DESC, id DESC")
-        return [_record(row) for row in rows]
+        return [record_of(row, self.folder) for row in rows]
+
+    async def statuses(self) -> dict[str, str]:
+        """How each thread stands, by its name."""
+        return dict(await self._rows("SELECT id, status FROM tmas_threads"))
 
     def is_running(self, name: str) -> bool:
         """Whether some process works on thread `name` now."""
@@ -101,8 +108,12 @@ class ThreadStore:
             return True
 
     async def values(self, name: str) -> dict[str, Any]:
-        """The state of thread `name` after its last finished step; empty before the first."""
-        found = await build_graph(self.saver).aget_state(_config(name))
+        """The state of thread `name` after its last finished step; empty before the first.
+
+        Of a method other than TMAS there is its result, once it has ended.
+        """
+        method = find((await self.get(name)).method)
+        found = await method.build(self.saver).aget_state(_config(name))
         return dict(found.values or {})
 
     def calls(self, name: str) -> SqliteCalls:
@@ -131,25 +142,28 @@ class ThreadStore:
         with self._owned(record.id):
             try:
                 await self._save(replace(record, status="running", cause=""))
-                await bank_of(record.settings).open()
                 calls, budget = self.calls(record.id), Budget.of(record.settings, within=run)
                 budget.carry(await calls.spent(), await calls.seconds())
                 place = {BUDGET: budget, LOG: calls}
-                result = await self._advance(record, budget, place, on_event)
+                if find(record.method).is_tmas:
+                    async with opening.held(record.settings):
+                        result = await self._advance(record, budget, place, on_event)
+                else:
+                    result = await self._again(record, budget, place, on_event)
                 status = "budget" if result.stop == "budget" else "done"
                 await self._save(replace(record, status=status, cause=""))
             except BaseException as error:
                 with suppress(sqlite3.Error):
                     await self._save(replace(record, status="stopped", cause=_cause(error)))
                 if isinstance(error, sqlite3.Error):
-                    raise _unusable(self.folder, error) from error
+                    raise state_folder.unusable(self.folder, error) from error
                 raise
             return replace(result, usage=budget.spent)
 
     async def _advance(
         self, record: Record, budget: Budget, place: dict[str, Any], on_event: OnEvent | None
     ) -> Result:
-        graph, config = build_graph(self.saver), _config(record.id)
+        graph, config = find(record.method).build(self.saver), _config(record.id)
         config["configurable"].update(place)
         found = await graph.aget_state(config)
         given: Any = None
@@ -170,19 +184,22 @@ class ThreadStore:
                 return await self._advance(record, budget, place, on_event)
         return result
 
+    async def _again(
+        self, record: Record, budget: Budget, place: dict[str, Any], on_event: OnEvent | None
+    ) -> Result:
+        """Run a method from its start: what was asked before is found among the thread's calls."""
+        workflow, config = find(record.method).build(self.saver), _config(record.id)
+        config["configurable"].update(place)
+        found, calls = await workflow.aget_state(config), budget.spent.calls
+        # A run that was broken off goes on; what of it was finished is in its last checkpoint.
+        given: Any = None if found.tasks else {"problem": record.problem}
+        result = await follow(workflow, given, config, record.settings, on_event)
+        if found.created_at and budget.spent.calls == calls and on_event is not None:
+            on_event({"event": "already", "stop": result.stop})
+        return result
+
     async def _save(self, record: Record) -> None:
-        row = (
-            record.id,
-            record.created,
-            _now(),
-            record.version,
-            json.dumps(asdict(record.problem)),
-            json.dumps(record.settings.model_dump(mode="json")),
-            json.dumps(dict(record.prompts)),
-            json.dumps(dict(record.models)),
-            record.status,
-            record.cause,
-        )
+        row = row_of(replace(record, updated=_now()), self.folder)
         marks = ", ".join("?" * len(row))
         async with self.saver.lock:
             await self._db.execute(f"INSERT OR REPLACE INTO tmas_threads VALUES ({marks})", row)
@@ -209,6 +226,17 @@ class ThreadStore:
             lock.release()
 
 
+def refuse_second_writer(settings: Settings, folder: Path, method: str = "tmas") -> None:
+    """Refuse what would be a thread in `folder`, while another process writes to its memory.
+
+    Raises:
+        StorageError: one does; nothing was made for the thread.
+    """
+    found = find(method)
+    if found.is_tmas:
+        opening.refuse_taken(_placed(found.applied(settings), folder, "of its own"))
+
+
 @asynccontextmanager
 async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
     """Open the threads in `folder`, which is made if it isn't there.
@@ -217,26 +245,45 @@ async def open_threads(folder: str | Path) -> AsyncIterator[ThreadStore]:
         StorageError: the folder or its database can't be used.
     """
     place = Path(folder)
-    try:
-        await asyncio.to_thread(place.mkdir, parents=True, exist_ok=True)
-        connection = await aiosqlite.connect(place / _DATABASE, timeout=60)
-    except (OSError, sqlite3.Error) as error:
-        raise _unusable(place, error) from error
-    try:
+    database = await asyncio.to_thread(state_folder.made, place)
+    async with _opened(place, database) as store:
+        yield store
+
+
+@asynccontextmanager
+async def look_into(folder: str | Path) -> AsyncIterator[ThreadStore]:
+    """Open the threads in `folder` to be looked at: where none ever were, nothing is made.
+
+    Raises:
+        StorageError: the folder or its database can't be used.
+    """
+    place = Path(folder)
+    database = await asyncio.to_thread(state_folder.found, place)
+    async with _opened(place, database) as store:
+        yield store
+
+
+@asynccontextmanager
+async def _opened(place: Path, database: Path | None) -> AsyncIterator[ThreadStore]:
+    async with state_folder.connected(place, database) as connection:
         store = ThreadStore(place, connection)
         try:
             await store.saver.setup()
-            for table in (_TABLE, *TABLES):
-                await connection.execute(table)
-            await connection.commit()
         except sqlite3.Error as error:
-            raise _unusable(place, error) from error
+            raise state_folder.unusable(place, error) from error
         try:
             yield store
         finally:
             await store.saver.aclose()
-    finally:
-        await connection.close()
+
+
+def _placed(settings: Settings, folder: Path, name: str) -> Settings:
+    """`settings` that say where thread `name` keeps its experience: by default, in `folder`."""
+    if settings.memory_folder is not None or settings.memory_server is not None:
+        return settings
+    own = settings.memory_scope == "problem"
+    place = folder / (f"memory/{name}" if own else library.FOLDER)
+    return settings.model_copy(update={"memory_folder": str(place.resolve())})
 
 
 def _config(name: str) -> RunnableConfig:
@@ -250,26 +297,3 @@ def _now() -> str:
 def _cause(error: BaseException) -> str:
     interrupted = isinstance(error, asyncio.CancelledError | KeyboardInterrupt)
     return "interrupted" if interrupted else str(error) or type(error).__name__
-
-
-def _record(row: Any) -> Record:
-    name, created, updated, version, problem, settings, prompts, models, status, cause = row
-    return Record(
-        name,
-        Problem(**json.loads(problem)),
-        Settings.checked(json.loads(settings)),
-        json.loads(prompts),
-        json.loads(models),
-        version,
-        status,
-        cause,
-        created,
-        updated,
-    )
-
-
-def _unusable(folder: Path, error: Exception) -> StorageError:
-    reason = getattr(error, "strerror", None) or error
-    return StorageError(
-        f"state folder: {folder} can't be used ({reason}). Give another with --home or TMAS_HOME."
-    )

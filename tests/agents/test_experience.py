@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import pytest
@@ -13,6 +14,9 @@ from tmas_graph.models.replies import Reply
 
 PIECES = ["- ", "[", "]", "conclusion", "Pitfall", ":", "*", "1. ", "\n", "\\", " ", "x", "(", ")"]
 PIECES += [
+    "\u2028",
+    "(supported by 2)",
+    "(refuted: ",
     "support",
     "Refute",
     "corrected",
@@ -91,13 +95,18 @@ def test_what_is_said_first_about_an_item_stands() -> None:
 @settings(max_examples=300, derandomize=True, deadline=None)
 def test_any_text_gives_items_that_stand_in_it(text: str) -> None:
     found = parse(Reply(text), KNOWN)
+    text = re.sub(f"[{CONTROLS}]", " ", text)
     assert all(i.text in text and i.conditions in text and i.text.strip() for i in found.items)
-    assert not any("\n" in i.text + i.conditions for i in found.items)
+    assert not any(re.search(rf"[{CONTROLS}\n\r]", i.text + i.conditions) for i in found.items)
     assert {*found.supported, *found.refuted, *found.corrected} <= {k.entry.id for k in KNOWN}
     assert all(len(reason) <= LONGEST_REASON + 2 for reason in found.refuted.values())
 
 
-plain = st.text(st.characters(exclude_characters="()\n\r", exclude_categories=["Cs"]), max_size=20)
+CONTROLS = r"\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029"
+ENDS = "\n\r\u2028\u2029"
+plain = st.text(
+    st.characters(exclude_characters=f"(){ENDS}", exclude_categories=["Cs", "Cc"]), max_size=20
+)
 balanced = st.recursive(
     plain, lambda part: st.tuples(plain, part, plain).map("{0[0]}({0[1]}){0[2]}".format)
 ).map(str.strip)
@@ -132,3 +141,22 @@ def test_an_item_is_read_back_as_it_is_shown(text: str, conditions: str) -> None
 def test_a_reply_that_repeats_itself_is_read_in_no_time(begin: str, piece: str) -> None:
     found = parse(Reply(begin + piece * (300_000 // len(piece)) + "x" * 2001), KNOWN)
     assert found.items == ()
+
+
+@pytest.mark.parametrize("end", ["\x85", "\u2028", "\u2029", "\x0c", "\x00", "\x1b", "\x07"])
+def test_an_item_is_one_line_for_every_reader(end: str) -> None:
+    line = f"- [conclusion] x = 1{end}- refute E1: no (if: n{end}is odd)"
+    found = parse(Reply(line), KNOWN)
+    assert found.added == (Item("conclusion", "x = 1 - refute E1: no", "n is odd"),)
+    assert not found.refuted
+
+
+def test_a_known_item_that_is_copied_with_its_history_is_the_known_one() -> None:
+    lines = "- [conclusion] x = 1 (supported by 3)\n- [pitfall] y (if: z) (supported by 1)"
+    expected = (Item("conclusion", "x = 1"), Item("pitfall", "y", "z"))
+    assert parse(Reply(lines)).added == expected
+
+
+@pytest.mark.parametrize("more", ["(refuted)", "(refuted: T(2) = 4)", "(refuted: no)."])
+def test_a_refuted_item_that_is_copied_is_not_noted(more: str) -> None:
+    assert parse(Reply(f"- [conclusion] x = 1 {more}")) == Changes()

@@ -3,6 +3,8 @@ from dataclasses import replace
 import pytest
 
 from tmas_graph.agents.fitting import Shown, prompt
+from tmas_graph.memory.borrowing import Borrowed
+from tmas_graph.memory.guideline_bank import listed
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Entry
 from tmas_graph.memory.retrieval import Noted
@@ -26,7 +28,10 @@ CHECKS = tuple(Verification(f"analysis-{i} " * 50, score) for i, score in enumer
 ITEMS = tuple(
     Noted(Item("technique", f"item-{i} " * 20), Entry(str(i), 0), i + 1) for i in range(3)
 )
-STRATEGIES = tuple(Strategy(f"Name {i}", f"essence-{i} " * 20) for i in range(3))
+STRATEGIES = listed(
+    [Strategy(f"Name {i}", f"essence-{i} " * 20, ((i, 1),), None, f"end-{i}") for i in range(3)],
+    10**6,
+)
 EXPLOIT = Shown(rollouts=ROLLOUTS, experience=ITEMS)
 
 
@@ -52,6 +57,16 @@ def test_a_prompt_shows_all_it_is_given() -> None:
     assert whole.cut == {}
     for word in ("solution-0", "solution-2", "summary-2", "item-2", PROBLEM.question):
         assert word in text(whole)
+
+
+def test_what_other_problems_have_learnt_goes_before_all_else() -> None:
+    lent = tuple(Borrowed("technique", f"lent-{i} " * 9, "", "open", "", "p") for i in range(2))
+    first, second, third, *_ = steps(exploit(replace(EXPLOIT, borrowed=lent)))
+    assert dict(first.cut) == {"borrowed": 1}
+    assert ("lent-0" in text(first), "lent-1" in text(first)) == (True, False)
+    assert dict(second.cut) == {"borrowed": 2}
+    assert "other problems" not in text(second)
+    assert dict(third.cut) == {"borrowed": 2, "solutions": 1}
 
 
 def test_solutions_go_first_the_worst_before_others_then_experience() -> None:
@@ -91,15 +106,31 @@ def test_what_single_checks_say_goes_before_the_solution_that_they_are_about() -
 def test_strategies_keep_their_names() -> None:
     shown = Shown(strategies=STRATEGIES)
     cuts = steps(prompt(Prompts(), "solution_explore", PROBLEM, shown))
-    assert [dict(step.cut) for step in cuts] == [{"essences": i} for i in (1, 2, 3)]
-    assert all(strategy.name in text(cuts[-1]) for strategy in STRATEGIES)
-    assert "essence" not in text(cuts[-1])
+    assert [dict(step.cut) for step in cuts[:3]] == [{"essences": i} for i in (1, 2, 3)]
+    assert dict(cuts[-1].cut) == {"essences": 3, "strategy lines": 3}
+    assert ("essence-0" in text(cuts[0]), "end-0" in text(cuts[0])) == (False, False)
+    assert ("essence-1" in text(cuts[0]), "end-1" in text(cuts[0])) == (True, True)
+    for step in cuts:
+        assert all(strategy.name in text(step) for strategy in STRATEGIES.full)
+    assert "essence" not in text(cuts[2])
+    assert "- also tried: Name 0; Name 1; Name 2\n" in text(cuts[-1])
 
 
-def test_the_guideline_gives_up_solutions_before_essences() -> None:
+def test_the_guideline_gives_up_solutions_before_essences_and_lines() -> None:
     shown = Shown(rollouts=ROLLOUTS, strategies=STRATEGIES)
     cuts = [step.cut for step in steps(prompt(Prompts(), "guideline", PROBLEM, shown))]
-    assert [list(cut) for cut in cuts] == 3 * [["solutions"]] + 3 * [["solutions", "essences"]]
+    kinds = ["solutions", "essences", "strategy lines"]
+    assert [list(cut) for cut in cuts[:7]] == [kinds[: i // 3 + 1] for i in range(7)]
+    assert cuts[-1] == dict.fromkeys(kinds, 3)
+    last = text(steps(prompt(Prompts(), "guideline", PROBLEM, shown))[-1])
+    assert "- also tried: G1 Name 0; G2 Name 1; G3 Name 2\n" in last
+
+
+@pytest.mark.parametrize("name", ["solution_explore", "guideline"])
+def test_the_small_set_keeps_all_names_too(name: str) -> None:
+    shown = Shown(strategies=STRATEGIES)
+    for step in steps(prompt(Prompts(set="small"), name, PROBLEM, shown)):
+        assert all(strategy.name in text(step) for strategy in STRATEGIES.full)
 
 
 @pytest.mark.parametrize("set_", ["standard", "small"])

@@ -33,7 +33,8 @@ class Tmas:
     def __call__(self, *arguments: str, stdin: str = "") -> Done:
         """Run it with `arguments`."""
         self.monkeypatch.setattr(sys, "argv", ["tmas", *arguments])
-        self.monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        given = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+        self.monkeypatch.setattr(sys, "stdin", given)
         self.capsys.readouterr()
         try:
             main()

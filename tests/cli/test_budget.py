@@ -10,8 +10,9 @@ from cli.conftest import Tmas
 from endpoints.scripted import ScriptedServer
 from rich.console import Console
 
+from tmas_graph.cli.counting import counted
 from tmas_graph.cli.live import LiveView, PlainView
-from tmas_graph.cli.report import counted, money, of_roles, report, spend
+from tmas_graph.cli.report import money, of_roles, report, spend
 from tmas_graph.records import Record
 from tmas_graph.settings import Settings
 from tmas_graph.state import Problem, Result

@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import Tmas
-from endpoints.protocol import ScriptedReply
+from endpoints.protocol import Request, ScriptedReply
 from endpoints.scripted import ScriptedServer
 from typer.testing import CliRunner
 
 import tmas_graph
 from tmas_graph.cli import app
+
+OWN = "roles.solution.max_tokens"
 
 
 def test_without_a_terminal_each_event_is_a_line(tmas: Tmas, scripted: ScriptedServer) -> None:
@@ -76,8 +78,28 @@ def test_without_any_answer_it_says_what_may_help(tmas: Tmas, scripted: Scripted
     scripted.change(script=lambda r, c: ScriptedReply(text="So", finish_reason="length"))
     done = tmas("solve", "What?")
     assert done.code == 0
-    assert "0.0 initial: cut off" in done.out
-    assert "no answer: no candidate gave one; allow longer replies" in done.out
+    assert "0.0 initial: truncated" in done.out
+    assert "no answer: no candidate gave one\n" in done.out
+    most = "2 of 2 candidates truncated at"
+    assert f"{most} the server's limit: raise it with --set max_tokens=…" in done.out
+    for option, named in (("max_tokens=9", "max_tokens"), (f"{OWN}=9", OWN)):
+        told = tmas("solve", "What?", "--set", option)
+        assert f"{most} max_tokens 9: raise it with --set {named}=…" in told.out
+
+
+def test_where_replies_are_whole_or_few_truncated_nothing_is_said_of_their_length(
+    tmas: Tmas, scripted: ScriptedServer
+) -> None:
+    def script(request: Request, choice: int) -> ScriptedReply | str:
+        if request.agent == "solution" and request.index == 0:
+            return ScriptedReply(text="So", finish_reason="length")
+        return ScriptedReply(text="I don't know.")
+
+    scripted.change(script=script)
+    done = tmas("solve", "What?")
+    assert "0.0 initial: truncated" in done.out
+    assert "truncated at" not in done.out
+    assert "no answer: no candidate gave one; allow longer ones: --set max_tokens=…" in done.out
 
 
 def test_a_candidate_that_fails_is_shown_with_its_cause(

@@ -15,6 +15,18 @@ from endpoints.protocol import Messages, Request, ScriptedReply, text_of
 TASK = "# Your task:"
 """The last line that begins so names the role's task; without one, the whole text is searched."""
 ROLES = (
+    ("audit the review", "audit"),
+    ("repair the proposed solution", "solution_refine"),
+    ("improve your solution", "solution_improve"),
+    ("write the next step", "solution_step"),
+    ("value the steps so far", "value"),
+    ("combine the candidate solutions", "solution_combine"),
+    ("condense the candidate solutions", "summary_condense"),
+    ("solve it again with the notes", "solution_noted"),
+    ("best candidates", "pick"),
+    ("reconsider your answer", "solution_debate"),
+    ("distil the attempt", "experience_distil"),
+    ("solve the problem with what is known of it", "solution_guided"),
     ("check the proposed solution", "verification"),
     ("summarise the checks", "summary"),
     ("note what the next attempts can reuse", "experience"),
@@ -88,6 +100,9 @@ class Reasoner:
         thinking = f"THINK-{hashed[:12]} {prose(rng, self.lengths.thinking)}" if self.thinks else ""
         play = {
             "verification": self._verification,
+            "audit": self._verification,
+            "value": self._value,
+            "pick": self._pick,
             "summary": self._summary,
             "experience": self._experience,
             "guideline": self._guideline,
@@ -108,6 +123,15 @@ class Reasoner:
         score = rng.choices(("1", "0.5", "0"), chances)[0]
         return f"VER-{mark}. {prose(rng, self.lengths.verification)}\n\nScore: \\boxed{{{score}}}"
 
+    def _value(self, request: Request, mark: str, rng: random.Random) -> str:
+        word = rng.choice(("sure", "likely", "impossible"))
+        return f"VER-{mark}. {prose(rng, self.lengths.verification)}\n\n\\boxed{{{word}}}"
+
+    def _pick(self, request: Request, mark: str, rng: random.Random) -> str:
+        count = len(re.findall(r"^## Solution \d+$", request.text, re.MULTILINE))
+        numbers = rng.sample(range(1, count + 1), count)
+        return f"VER-{mark}.\n\n\\boxed{{{', '.join(map(str, numbers))}}}"
+
     def _summary(self, request: Request, mark: str, rng: random.Random) -> str:
         return f"SUM-{mark}: {prose(rng, self.lengths.summary, paragraphs=False)}"
 
@@ -119,9 +143,11 @@ class Reasoner:
         )
 
     def _guideline(self, request: Request, mark: str, rng: random.Random) -> str:
+        shown = len(re.findall(r"^## Attempt \d", request.text, re.M)) or 1
         return "\n".join(
             f"- STRAT-{_mark(rng)} {' '.join(rng.choices(_WORDS, k=3))}: "
-            f"{prose(rng, self.lengths.essence, paragraphs=False)}"
+            f"{prose(rng, self.lengths.essence, paragraphs=False)} "
+            f"(attempt {rng.randint(1, shown)}): {' '.join(rng.choices(_WORDS, k=4))}"
             for _ in range(self.strategies)
         )
 

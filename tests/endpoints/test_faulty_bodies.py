@@ -74,7 +74,9 @@ async def test_json_may_be_no_completion(fault: Fault, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "choices"), [(bodies.NULL_CHOICES, None), (bodies.NO_CHOICES, [])], ids=str
+    ("fault", "choices"),
+    [(bodies.NULL_CHOICES, None), (bodies.NO_CHOICES, [])],
+    ids=["null", "none"],
 )
 async def test_a_completion_may_have_no_choices(fault: Fault, choices: object) -> None:
     plain = json.loads((await taken_with(fault)).body)

@@ -9,6 +9,7 @@ from endpoints.protocol import Request, ScriptedReply
 from endpoints.reasoner import MARKERS, SHORT, Reasoner, markers, prose, role_of
 from tmas_graph.agents import experience, guideline, summary, verification
 from tmas_graph.answers.extract import answer_of
+from tmas_graph.memory.guideline_bank import listed
 from tmas_graph.models.replies import Reply
 from tmas_graph.prompts import Prompts
 from tmas_graph.state import Rollout, Strategy, Verification
@@ -21,8 +22,9 @@ VALUES: dict[str, Any] = {
     "verifications": [Verification("good", 1.0)],
     "words": 100,
     "items": 5,
-    "strategies": [Strategy("by hand", "count", (0,))],
+    "strategies": listed([Strategy("by hand", "count", ((0, 1),))], 999),
     "experience": [],
+    "borrowed": [],
     "rollouts": [ROLLOUT],
 }
 TEMPLATES = (
@@ -72,7 +74,8 @@ def test_the_parsers_read_every_reply() -> None:
     assert verification.parse(play("verification")).score in {0.0, 0.5, 1.0}
     assert summary.parse(play("summary")).startswith("SUM-")
     assert len(experience.parse(play("experience")).added) == 3
-    assert [len(s.iterations) for s in guideline.parse(play("guideline"), 0)] == [1, 1]
+    said = guideline.parse(play("guideline"), [Strategy("by hand")], 1).said
+    assert [(r.attempts, bool(r.essence), bool(r.outcome)) for r in said] == 2 * [({1}, True, True)]
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

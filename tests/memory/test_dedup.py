@@ -14,6 +14,7 @@ from tmas_graph.memory.guards import statement
 PAIRS = cases("pairs")
 DIFFERENT = [pair for pair in PAIRS if not pair["same"]]
 GUARDS_ALONE = Thresholds(cosine=-2.0, overlap=0.0)
+EVEN_BY_MEANING = Thresholds(cosine=-2.0, overlap=0.0, meaning=-2.0)
 WORDS = (
     "x", "y", "n", "3", "4", "two", "=", "<", ">", "divides", "not", "even", "odd", "the", "sum",
     "of", "is", "and", "or", "if", "for all", "for some", "at least", "multiple", "$a_1$", ",", ".",
@@ -33,11 +34,12 @@ def decided(one: str, other: str, thresholds: Thresholds = GUARDS_ALONE) -> Deci
 def test_two_facts_never_merge_even_if_an_embedding_finds_them_alike(pair: dict[str, Any]) -> None:
     assert isinstance(decided(pair["a"], pair["b"]), Different)
     assert isinstance(decided(pair["b"], pair["a"]), Different)
+    assert isinstance(decided(pair["a"], pair["b"], EVEN_BY_MEANING), Different)
 
 
-@pytest.mark.parametrize(("held_out", "least"), [(False, 0.6), (True, 0.5)])
-def test_most_rewordings_are_found_by_hashing(held_out: bool, least: float) -> None:
-    pairs = [p for p in PAIRS if p["kind"] == "reworded" and p["held_out"] is held_out]
+@pytest.mark.parametrize(("held_out", "least"), [(False, 0.6), (True, 0.55)])
+def test_most_rewordings_that_rules_were_made_for_are_found(held_out: bool, least: float) -> None:
+    pairs = [p for p in PAIRS if p["id"].startswith("reworded") and p["held_out"] is held_out]
     found = [p for p in pairs if isinstance(decide(known(p["a"]), known(p["b"])), Same)]
     assert len(found) / len(pairs) >= least
 
@@ -56,7 +58,7 @@ def test_the_labelled_set_is_large_and_balanced() -> None:
     assert sum(pair["kind"] == "reworded" for pair in same) >= 80
     assert len({pair["id"] for pair in PAIRS}) == len(PAIRS)
     held_out = sum(pair["held_out"] for pair in PAIRS if pair["kind"] != "hostile")
-    assert 0.3 < held_out / sum(pair["kind"] != "hostile" for pair in PAIRS) < 0.45
+    assert 0.3 < held_out / sum(pair["kind"] != "hostile" for pair in PAIRS) < 0.65
 
 
 @pytest.mark.parametrize(

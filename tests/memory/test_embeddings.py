@@ -1,14 +1,12 @@
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from math import isclose, sqrt
 from pathlib import Path
 from typing import Any
 
 import pytest
-from aiohttp import web
+from embedding_server import serving
 
 from tmas_graph.errors import EndpointDown, MissingExtra, RequestRefused, StorageError
 from tmas_graph.memory.embeddings import DIMENSION, Embedder, Hashing, Remembered, embed
@@ -83,44 +81,6 @@ async def test_only_the_latest_vectors_are_remembered() -> None:
     assert asked == ["a", "b", "c", "b"]
 
 
-@dataclass
-class Server:
-    """Answers with vectors that say how long a text is, or as `answers` say, one a request."""
-
-    answers: list[tuple[int, Any]] = field(default_factory=list)
-    bodies: list[dict[str, Any]] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    base_url: str = ""
-
-    async def answer(self, request: web.Request) -> web.Response:
-        body = await request.json()
-        self.bodies.append(body)
-        self.keys.append(request.headers["authorization"])
-        if self.answers:
-            status, said = self.answers.pop(0)
-            return web.json_response(said, status=status)
-        rows = [
-            {"index": i, "embedding": [float(len(text)), 1.0], "object": "embedding"}
-            for i, text in enumerate(body["input"])
-        ]
-        return web.json_response({"object": "list", "data": rows[::-1]})
-
-
-@asynccontextmanager
-async def serving(*answers: tuple[int, Any]) -> AsyncIterator[Server]:
-    server = Server(list(answers))
-    application = web.Application()
-    application.router.add_post("/v1/embeddings", server.answer)
-    runner = web.AppRunner(application, shutdown_timeout=0.05)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        server.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        yield server
-    finally:
-        await runner.cleanup()
-
-
 async def test_an_endpoint_is_asked_in_batches_and_vectors_find_their_texts() -> None:
     async with serving() as server:
         embedder: Embedder = ServedEmbeddings(server.base_url, "m", key="secret", batch=2)
@@ -152,13 +112,21 @@ async def test_an_endpoint_that_stays_busy_is_given_up() -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        ((401, {"error": {"message": "no"}}), "the key is refused"),
+        (
+            (401, {"error": {"message": "no"}}),
+            r"the key is refused .*\. Set TMAS_EMBEDDINGS__API_KEY\.$",
+        ),
         ((404, {"error": {"message": "no model m"}}), "not found"),
         ((400, {"error": {"message": "maximum context length is 8 tokens"}}), "too long for m"),
         ((200, {"data": []}), "0 vectors for 1 texts"),
         ((200, {"other": 1}), "no vectors for 1 texts"),
         ((200, {"data": [{"index": 0}]}), "a row without its vector"),
         ((200, {"data": [{"index": 0, "embedding": []}]}), "an empty vector"),
+        (
+            (200, {"data": [{"index": 0, "embedding": [1.0, float("nan")]}]}),
+            r"/v1/embeddings: vectors that hold NaN or Infinity came from m\.",
+        ),
+        ((200, {"data": [{"index": 0, "embedding": [float("-inf")]}]}), "NaN or Infinity"),
     ],
 )
 async def test_an_endpoint_without_vectors_is_refused_at_once(
@@ -248,3 +216,38 @@ async def test_a_damaged_model_is_said(tmp_path: Path) -> None:
     (tmp_path / "modules.json").write_text("{")
     with pytest.raises(StorageError, match=r"embeddings: the model in .* can't be loaded \("):
         await SentenceModel(tmp_path).embed(["a"])
+
+
+async def test_what_is_on_its_way_is_not_asked_for_again_and_survives_who_gave_up() -> None:
+    asked: list[list[str]] = []
+    arrived, answer = asyncio.Event(), asyncio.Event()
+
+    async def ask(texts: Sequence[str]) -> list[list[float]]:
+        asked.append(list(texts))
+        arrived.set()
+        await answer.wait()
+        return [[3.0, 4.0] for _ in texts]
+
+    remembered = Remembered(ask, batch=8)
+    first = asyncio.ensure_future(remembered.embed(["a", "b"]))
+    await arrived.wait()
+    arrived.clear()
+    second = asyncio.ensure_future(remembered.embed(["b", "c"]))
+    await arrived.wait()
+    first.cancel()
+    answer.set()
+    assert await second == [pytest.approx([0.6, 0.8])] * 2
+    assert asked == [["a", "b"], ["c"]]
+    assert await remembered.embed(["b"]) == [pytest.approx([0.6, 0.8])]
+    assert len(asked) == 2
+
+
+async def test_who_waits_for_what_another_asked_for_is_told_that_it_failed() -> None:
+    async def ask(texts: Sequence[str]) -> list[list[float]]:
+        await asyncio.sleep(0)
+        raise EndpointDown("down")
+
+    remembered = Remembered(ask, batch=8)
+    both = [asyncio.ensure_future(remembered.embed(["a"])) for _ in range(2)]
+    told = await asyncio.gather(*both, return_exceptions=True)
+    assert [type(one) for one in told] == [EndpointDown] * 2

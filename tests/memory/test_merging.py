@@ -1,6 +1,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tmas_graph.memory.dedup import BY_MEANING
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.merging import new_items
 
@@ -44,3 +45,13 @@ def test_new_items_are_new_once(items: list[Item]) -> None:
     fresh = new_items(items, [])
     assert new_items(items, fresh) == []
     assert new_items(fresh, []) == fresh
+
+
+def test_an_embedder_that_knows_meaning_unites_what_shares_few_words() -> None:
+    one = Item("conclusion", "Count the pairs in two ways")
+    other = Item("conclusion", "The pairs can be counted in two different ways")
+    near, far = {one.text: [1.0, 0.0], other.text: [0.9, 0.19**0.5]}, {one.text: [1.0, 0.0]}
+    far[other.text] = [0.0, 1.0]
+    assert new_items([other], [one], vectors=near) == [other]
+    assert new_items([other], [one], vectors=near, thresholds=BY_MEANING) == []
+    assert new_items([other], [one], vectors=far, thresholds=BY_MEANING) == [other]

@@ -3,7 +3,7 @@ from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tmas_graph.memory.similarity import jaccard, same_statement
+from tmas_graph.memory.similarity import same_statement
 
 WORDS = ("x", "y", "n", "3", "4", "=", "<", "not", "even", "odd", "the", "sum", "of", "is")
 words = st.lists(st.sampled_from(WORDS)).map(" ".join)
@@ -17,8 +17,7 @@ def test_statements_merge_if_they_differ_in_wording_only(case: dict[str, str]) -
 
 @given(words, words)
 @settings(max_examples=100, derandomize=True, deadline=None)
-def test_likeness_is_symmetric_and_a_share(one: str, other: str) -> None:
-    assert 0.0 <= jaccard(one, other) == jaccard(other, one) <= 1.0
+def test_the_order_of_two_statements_does_not_matter(one: str, other: str) -> None:
     assert same_statement(one, other) == same_statement(other, one)
 
 
@@ -26,7 +25,6 @@ def test_likeness_is_symmetric_and_a_share(one: str, other: str) -> None:
 @settings(max_examples=100, derandomize=True, deadline=None)
 def test_every_statement_is_itself_however_it_is_spaced(text: str) -> None:
     assert same_statement(text, text)
-    assert jaccard(text, text) == 1.0
     assert same_statement(text, f"  {text} .")
 
 

@@ -1,7 +1,8 @@
 """The Experience agent: low-level results, techniques and pitfalls out of the rollouts.
 
 It says one thing a line: a new item, or what the attempts say about one that it was shown, by the
-name it was shown under. What a line says that can't be read is left out, never guessed.
+name it was shown under. What a line says that can't be read is left out, never guessed. What is
+within a line, whatever it looks like, is part of what that line says.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from tmas_graph.agents.fitting import Shown, prompt
-from tmas_graph.memory.items import Item, ItemKind
+from tmas_graph.memory.items import Item, ItemKind, in_one_line
 from tmas_graph.memory.ledger import Changes
 from tmas_graph.memory.retrieval import Noted
 from tmas_graph.models.replies import Model, Reply
@@ -56,6 +57,9 @@ _REASON = re.compile(
     r"(?P<reason>\S.*)",
     re.IGNORECASE,
 )
+_SUPPORTED = re.compile(r"\s*+\(supported by \d{1,6}\)\s*+\Z", re.IGNORECASE)
+_REFUTED = re.compile(r"\(refuted(?::.*)?\)[.*_`\s]*+\Z", re.IGNORECASE)
+"""What prompts say of an item; a model that lists known items copies it."""
 _CONDITIONS = re.compile(r"\(if\s*+:\s*+(?P<said>\S.*)\)\Z", re.IGNORECASE)
 
 
@@ -74,7 +78,9 @@ async def extract(
 def parse(reply: Reply, known: Sequence[Noted] = ()) -> Changes:
     """What a reply to a prompt that showed the `known` items says, one thing a line.
 
-    Texts are kept byte for byte; the last line of a cut reply is dropped.
+    Texts are kept as they are, but for control characters and Unicode's ends of lines, which become
+    spaces, and for what a prompt itself says of an item ("(supported by 2)"). The last line of a
+    cut reply is dropped.
     """
     added: dict[str, Item] = {}
     corrected: dict[str, Item] = {}
@@ -104,7 +110,8 @@ def parse(reply: Reply, known: Sequence[Noted] = ()) -> Changes:
 def _lines(reply: Reply) -> Iterator[str]:
     # A lone carriage return begins a line on a terminal and for many models: none gets into items.
     for line in reply.lines:
-        yield from line.split("\r")
+        for part in line.split("\r"):
+            yield in_one_line(part)
 
 
 def _numbers(names: str) -> list[int]:
@@ -112,7 +119,9 @@ def _numbers(names: str) -> list[int]:
 
 
 def _item(found: re.Match[str]) -> Item | None:
-    said = found["text"].rstrip()
+    said = _SUPPORTED.sub("", found["text"]).rstrip()
+    if _REFUTED.search(said):
+        return None
     if len(said) > _LONGEST_ITEM or said.rstrip(".").lower() in _NOTHING:
         return None
     kind = (found["boxed"] or found["bare"]).lower()

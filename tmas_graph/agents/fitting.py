@@ -1,29 +1,35 @@
 """Prompts that can say less: what an agent is shown, in the order in which it is given up.
 
-Solutions go first, those with the lowest scores before others; then what single checks say; then
-items of the experience bank, the least fitting before others; then what strategies are about. The
-problem, the summaries, the scores and the strategies' names stay.
+What other problems have learnt goes first; then solutions, those with the lowest scores before
+others; then what single checks say; then items of the experience bank, the least fitting before
+others; then what strategies are about and how they ended, then the lines on which they stand,
+those of the least informative before others. The problem, the summaries, the scores and the
+strategies' names stay.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from tmas_graph.memory.borrowing import Borrowed
+from tmas_graph.memory.guideline_bank import Listed, shorter
 from tmas_graph.memory.retrieval import Noted, words
 from tmas_graph.prompts import Message, Prompt, Prompts, estimate_tokens
-from tmas_graph.state import Problem, Rollout, Strategy, Verification
+from tmas_graph.state import Problem, Rollout, Verification
 
 _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What an agent is shown besides the problem; each kind the best first."""
+    """What an agent is shown besides the problem; strategies in their order, others best first."""
 
     rollouts: tuple[Rollout, ...] = ()
     verifications: tuple[Verification, ...] = ()
     experience: tuple[Noted, ...] = ()
-    strategies: tuple[Strategy, ...] = ()
+    borrowed: tuple[Borrowed, ...] = ()
+    """Of other problems."""
+    strategies: Listed = field(default=Listed())
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,10 @@ def _tokens(messages: Sequence[Message]) -> int:
 
 
 def _steps(shown: Shown) -> Iterator[_Step]:
+    while shown.borrowed:
+        *lent, foreign = shown.borrowed
+        shown = replace(shown, borrowed=tuple(lent))
+        yield _Step("borrowed", shown, foreign.tokens)
     for index in reversed(range(len(shown.rollouts))):
         if solution := shown.rollouts[index].solution:
             summed_up = replace(shown.rollouts[index], solution="")
@@ -94,11 +104,9 @@ def _steps(shown: Shown) -> Iterator[_Step]:
         *kept, last = shown.experience
         shown = replace(shown, experience=tuple(kept))
         yield _Step("experience", shown, estimate_tokens(words(last)))
-    for index in reversed(range(len(shown.strategies))):
-        if essence := shown.strategies[index].essence:
-            named = replace(shown.strategies[index], essence="")
-            shown = replace(shown, strategies=_with(shown.strategies, index, named))
-            yield _Step("essences", shown, estimate_tokens(essence))
+    for less in shorter(shown.strategies):
+        shown = replace(shown, strategies=less.listed)
+        yield _Step(less.kind, shown, less.tokens)
 
 
 def _with(items: tuple[_T, ...], index: int, item: _T) -> tuple[_T, ...]:

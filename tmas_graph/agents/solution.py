@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from tmas_graph.agents.fitting import Shown, prompt
 from tmas_graph.answers.extract import answer_of
-from tmas_graph.memory.retrieval import Noted
+from tmas_graph.memory.guideline_bank import Listed
 from tmas_graph.models.replies import Model, Reply
 from tmas_graph.prompts import Prompts, estimate_tokens
-from tmas_graph.state import Problem, Rollout, Strategy
+from tmas_graph.state import Problem, Rollout
 
 
 async def initial(model: Model, prompts: Prompts, problem: Problem) -> Reply:
@@ -16,24 +16,14 @@ async def initial(model: Model, prompts: Prompts, problem: Problem) -> Reply:
     return await _one(model, prompts, "solution_initial", problem, Shown())
 
 
-async def exploit(
-    model: Model,
-    prompts: Prompts,
-    problem: Problem,
-    rollouts: Sequence[Rollout],
-    experience: Sequence[Noted],
-) -> Reply:
+async def exploit(model: Model, prompts: Prompts, problem: Problem, shown: Shown) -> Reply:
     """Write a candidate that repairs the last rollouts and reuses experience."""
-    shown = Shown(rollouts=tuple(rollouts), experience=tuple(experience))
     return await _one(model, prompts, "solution_exploit", problem, shown)
 
 
-async def explore(
-    model: Model, prompts: Prompts, problem: Problem, strategies: Sequence[Strategy]
-) -> Reply:
+async def explore(model: Model, prompts: Prompts, problem: Problem, strategies: Listed) -> Reply:
     """Write a candidate that avoids every strategy that was tried."""
-    shown = Shown(strategies=tuple(strategies))
-    return await _one(model, prompts, "solution_explore", problem, shown)
+    return await _one(model, prompts, "solution_explore", problem, Shown(strategies=strategies))
 
 
 def written(candidate: Rollout, reply: Reply, problem: Problem) -> Rollout:

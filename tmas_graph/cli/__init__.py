@@ -6,7 +6,23 @@ import sys
 
 import typer
 
-from tmas_graph.cli import grade, models, problems, resume, settings, show, solve, threads
+from tmas_graph.cli import (
+    compare,
+    estimate,
+    export,
+    grade,
+    memory,
+    merge,
+    methods,
+    models,
+    problems,
+    resume,
+    run,
+    settings,
+    show,
+    solve,
+    threads,
+)
 from tmas_graph.cli.plain import complain
 from tmas_graph.errors import TmasError
 
@@ -21,12 +37,19 @@ app = typer.Typer(
 )
 app.command()(solve.solve)
 app.command()(resume.resume)
+app.command()(run.run)
+app.command()(estimate.estimate)
+app.command()(merge.merge)
+app.command()(methods.methods)
 app.command()(grade.grade)
+app.command()(compare.compare)
+app.command()(export.export)
 app.command()(problems.problems)
 app.command()(threads.threads)
 app.command()(show.show)
 app.command()(settings.settings)
 app.add_typer(models.app, name="models")
+app.add_typer(memory.app, name="memory")
 
 
 @app.callback(invoke_without_command=True)

@@ -20,7 +20,7 @@ from tmas_graph.errors import ThreadError
 from tmas_graph.models.call_rows import CallRow, as_unicode, row_of
 from tmas_graph.models.calls import Call
 from tmas_graph.running import run_blocking
-from tmas_graph.threads import open_threads
+from tmas_graph.threads import look_into
 from tmas_graph.usage import Usage, summed
 
 _OF_CANDIDATES = ("solution", "verification", "summary")
@@ -91,7 +91,7 @@ def show_call(home: Path, thread: str, prefix: str, *, as_json: bool) -> None:
 
 @asynccontextmanager
 async def _calls(home: Path, thread: str) -> AsyncIterator[SqliteCalls]:
-    async with open_threads(home) as store:
+    async with look_into(home) as store:
         record = await store.get(thread)
         yield store.calls(record.id)
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 _GAP = 2
 _LEAST = 12
-"""Letters that the last column, which takes what is left, has at least."""
+"""Letters that the last column, which takes what is left, has at least by default."""
 _BLANK = frozenset({"", "0", "0.0"})
 
 
@@ -34,25 +34,28 @@ class Column:
         return max(map(cell_len, (self.title, *self.cells)))
 
 
-def fitted(columns: Sequence[Column], width: int) -> list[Column]:
-    """Those of `columns` that have something to say and fit into `width` letters."""
+def fitted(columns: Sequence[Column], width: int, least: int = _LEAST) -> list[Column]:
+    """Those of `columns` that have something to say and fit into `width` letters.
+
+    The last one has room for `least` letters.
+    """
     *fixed, last = [c for c in columns if not (c.optional and _BLANK.issuperset(c.cells))]
-    needed = min(last.width, _LEAST)
+    needed = min(last.width, least)
     while sum(c.width + _GAP for c in fixed) + needed > width:
-        least = max(fixed, key=lambda c: c.rank, default=None)
-        if least is None or not least.rank:
+        lowest = max(fixed, key=lambda c: c.rank, default=None)
+        if lowest is None or not lowest.rank:
             break
-        fixed.remove(least)
+        fixed.remove(lowest)
     return [*fixed, last]
 
 
-def table(columns: Sequence[Column], width: int) -> "Table":
-    """`columns`, as many as fit into `width` letters, as a table."""
+def table(columns: Sequence[Column], width: int, least: int = _LEAST) -> "Table":
+    """`columns`, as many as fit into `width` letters, as a table; see `fitted`."""
     from rich.table import Table
 
     from tmas_graph.cli.plain import words
 
-    shown = fitted(columns, width)
+    shown = fitted(columns, width, least)
     room = max(_LEAST, width - sum(c.width + _GAP for c in shown[:-1]))
     made = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False)
     for column in shown:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -11,22 +11,18 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from tmas_graph.cli.counting import counted
 from tmas_graph.cli.plain import line, words
-from tmas_graph.cli.report import counted, headline
+from tmas_graph.cli.report import headline
 from tmas_graph.cli.view import Iteration, Load, View, no_load
+from tmas_graph.state import Outcome
 
 _MODES = {"initial": "white", "exploit": "cyan", "explore": "magenta"}
 _BOXES = {1.0: ("■", "green"), 0.5: ("◧", "yellow"), 0.0: ("□", "red"), None: ("·", "dim")}
 _MARKS = {"initial": "○", "exploit": "●", "explore": "◆"}
 _LONGEST_ANSWER = 30
-_OUTCOMES = {
-    "truncated": "cut off",
-    "empty": "empty",
-    "refused": "refused",
-    "filtered": "filtered",
-    "failed": "failed",
-    "halted": "halted",
-}
+_OVER = frozenset(get_args(Outcome)) - {"open", "finished"}
+"""Outcomes of candidates that came to nothing."""
 
 
 class PlainView(View):
@@ -46,16 +42,20 @@ class PlainView(View):
     def _line(self, event: Any) -> str:
         kind, t = event["event"], event.get("iteration", 0)
         if kind == "begin" and self.record:
-            return f"thread {self.record.id} · {headline(self.record.settings)}"
+            return f"thread {self.record.id} · {headline(self.record)}"
         if kind == "iteration":
             counts = {m: event["modes"].count(m) for m in _MODES if m in event["modes"]}
             return f"iteration {t}: " + ", ".join(f"{n} {m}" for m, n in counts.items())
         if kind == "candidate" and event["outcome"] != "open":
             return f"  {t}.{event['index']} {event['mode']}: {_ending(event)}{self.load()}"
-        if kind in ("experience", "guideline"):
+        if kind in ("experience", "guideline") and not event.get("off"):
             what = "new item" if kind == "experience" else "new strategy"
             more = f"; not updated: {line(event['cause'])}" if event.get("cause") else ""
-            return f"  {kind} bank: {counted(len(event['added']), what)}{more}"
+            known = f", {len(event['repeated'])} tried again" if event.get("repeated") else ""
+            return f"  {kind} bank: {counted(len(event['added']), what)}{known}{more}"
+        if kind == "borrowed":
+            shown = counted(event["count"], "item")
+            return f"  library: {shown} of other problems {_are(event['count'])} shown next"
         if kind == "standing":
             return f"  leading: {_leading(event)} · {self.spent()}"
         return ""
@@ -98,7 +98,7 @@ class LiveView(View):
             return Text("starting…", style="dim")
         question = " ".join(self.record.problem.question.split())
         head = words(question[:400], "bold")
-        sub = words(headline(self.record.settings), "dim")
+        sub = words(headline(self.record), "dim")
         foot = Text(f"{self.spent()} · {self._seconds():.0f} s{self.load()}", style="dim")
         gap, key = Text(), _legend()
         tables: list[RenderableType] = [gap, self._iterations(), gap, self._candidates(), gap]
@@ -107,15 +107,9 @@ class LiveView(View):
 
     def _iterations(self) -> Table:
         table = Table(box=None, padding=(0, 2, 0, 0))
-        for column in (
-            "t",
-            "modes",
-            "score",
-            "experience",
-            "strategies",
-            "leading answer",
-            "share",
-        ):
+        learns, lists = self._banks()
+        banks = [*(["experience"] if learns else []), *(["strategies"] if lists else [])]
+        for column in ("t", "modes", "score", *banks, "leading answer", "share"):
             table.add_column(column, header_style="dim", overflow="ellipsis", no_wrap=True)
         for t, seen in sorted(self.iterations.items())[-self._rows() :]:
             standing = seen.standing or {}
@@ -123,12 +117,17 @@ class LiveView(View):
                 str(t),
                 _mode_marks(seen.modes),
                 _mean(seen),
-                _plus(seen.learned),
-                _plus(seen.strategies),
+                *([_plus(seen.learned)] if learns else []),
+                *([_plus(seen.strategies)] if lists else []),
                 Text(_short(standing.get("answer")) or ("–" if standing else "…")),
                 f"{standing['share']:.0%}" if standing else "",
             )
         return table
+
+    def _banks(self) -> tuple[bool, bool]:
+        """Whether experience and whether strategies are kept."""
+        assert self.record is not None, "nothing is drawn before a run begins"
+        return self.record.settings.experience, self.record.settings.guideline
 
     def _rows(self) -> int:
         """How many iterations there is room for; the candidates of the last one come first."""
@@ -155,10 +154,14 @@ class LiveView(View):
         return table
 
 
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def _ending(event: Any) -> str:
-    if event["outcome"] in _OUTCOMES:
+    if event["outcome"] in _OVER:
         cause = f" ({line(event['cause'])})" if event["cause"] else ""
-        return _OUTCOMES[event["outcome"]] + cause
+        return f"{event['outcome']}{cause}"
     answer = f", answer {_short(event['answer'])}" if event["answer"] else ""
     return f"checks {_boxes(event['scores']).plain or '–'}{answer}"
 
@@ -168,8 +171,8 @@ def _now(event: Any) -> str:
         return "waits"
     if event["outcome"] == "finished":
         return "done"
-    if event["outcome"] in _OUTCOMES:
-        return _OUTCOMES[event["outcome"]]
+    if event["outcome"] in _OVER:
+        return str(event["outcome"])
     if event["scores"]:
         return "summing up"
     return "being checked" if event["solved"] else "solving"

@@ -6,10 +6,19 @@ from typing import Annotated, Any
 
 import typer
 
+
+def _place(text: str) -> Path:
+    if not text:  # Path would make the folder of it in which the command runs
+        raise typer.BadParameter("it is empty; name a folder")
+    return Path(text)
+
+
 Home = Annotated[
     Path | None,
     typer.Option(
         "--home",
+        parser=_place,
+        metavar="<path>",
         help="State folder; default: TMAS_HOME, else a folder of the user's.",
         rich_help_panel="Where",
     ),
@@ -21,6 +30,14 @@ Config = Annotated[
 Preset = Annotated[
     str | None,
     typer.Option(help="paper, fast or local.", rich_help_panel="Method"),
+]
+MethodName = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help="One that `tmas methods` lists; settings may follow: tmas\\[epsilon=0.5].",
+        rich_help_panel="Method",
+    ),
 ]
 BaseUrl = Annotated[
     str | None,
@@ -84,10 +101,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def home_of(option: Path | None) -> Path:
-    """The state folder: the option, TMAS_HOME, or the user's."""
+    """The state folder: the option, TMAS_HOME, or the user's.
+
+    Raises:
+        SettingsError: TMAS_HOME is empty.
+    """
     if option is not None:
         return option.expanduser()
-    if given := os.environ.get("TMAS_HOME"):
+    if (given := os.environ.get("TMAS_HOME")) is not None:
+        if not given:
+            from tmas_graph.errors import SettingsError
+
+            raise SettingsError("environment: TMAS_HOME is empty. Name a folder, or unset it.")
         return Path(given).expanduser()
     import platformdirs
 

@@ -27,7 +27,7 @@ def words(text: str, style: str = "") -> Text:
     return Text(plain(text), style=style)
 
 
-def complain(message: str) -> None:
-    """Tell the user on the standard error what went wrong."""
+def complain(message: str, style: str = "red") -> None:
+    """Tell the user on the standard error what went wrong, or is otherwise worth a look."""
     with suppress(OSError):  # nobody is left to be told
-        Console(stderr=True).print(words(f"tmas: {message}", "red"), soft_wrap=True)
+        Console(stderr=True).print(words(f"tmas: {message}", style), soft_wrap=True)

@@ -4,6 +4,7 @@ from rich.console import Console, Group
 from rich.panel import Panel
 from rich.text import Text
 
+from tmas_graph.cli.counting import counted
 from tmas_graph.cli.plain import words
 from tmas_graph.records import Record
 from tmas_graph.settings import Settings
@@ -17,14 +18,15 @@ STOPS = {
 }
 
 
-def headline(settings: Settings) -> str:
-    """The run's shape in a line."""
+def headline(record: Record) -> str:
+    """The run's shape in a line, with its method where that isn't TMAS."""
+    settings, rival = record.settings, not record.method.startswith("tmas")
     where = settings.base_url or f"local model {settings.local_model}"
     model = f" · {settings.model}" if settings.model else ""
-    return (
-        f"N {settings.candidates} · M {settings.verifications} · T {settings.iterations} · "
-        f"ε {settings.epsilon:g} · {where}{model}"
-    )
+    method = "" if record.method == "tmas" else f"{record.method} · "
+    shape = f"N {settings.candidates} · M {settings.verifications} · T {settings.iterations}"
+    epsilon = "" if rival else f" · ε {settings.epsilon:g}"
+    return f"{method}{shape}{epsilon} · {where}{model}"
 
 
 def report(console: Console, record: Record, result: Result, *, already: bool = False) -> None:
@@ -45,6 +47,8 @@ def report(console: Console, record: Record, result: Result, *, already: bool = 
     spent = spend(usage.calls, usage.tokens, usage.cost)
     done = counted(result.iterations, "iteration")
     lines.append(Text(f"{done} · {spent} · {STOPS[result.stop]}"))
+    if hint := _too_short(record, result):
+        lines.append(Text(hint, style="yellow"))
     if already or result.stop == "budget":
         lines.append(Text(_more(record, result, already), style="yellow"))
     lines.append(Text(f"thread {record.id} · tmas show {record.id}", style="dim"))
@@ -57,13 +61,30 @@ def _verdict(record: Record, result: Result) -> str:
     if result.answer is None and result.stop == "budget":
         return "no answer: the budget was spent before a candidate came through with one"
     if result.answer is None:
-        return "no answer: no candidate gave one; allow longer replies with --set max_tokens=…"
+        more = "" if _too_short(record, result) else "; allow longer ones: --set max_tokens=…"
+        return f"no answer: no candidate gave one{more}"
     return f"answer: {result.answer}   (confidence {result.confidence:.0%})"
+
+
+def _too_short(record: Record, result: Result) -> str:
+    """What to do where most candidates were truncated; nothing to say elsewhere."""
+    count, all_of_them = sum(a.outcome == "truncated" for a in result.attempts), result.attempts
+    if 2 * count <= len(all_of_them):
+        return ""
+    own = record.settings.roles.solution.max_tokens is not None
+    most = record.settings.endpoint("solution").max_tokens
+    limit = "the server's limit" if most is None else f"max_tokens {most}"
+    return (
+        f"{count} of {counted(len(all_of_them), 'candidate')} truncated at {limit}: "
+        f"raise it with --set {'roles.solution.' if own else ''}max_tokens=…"
+    )
 
 
 def _more(record: Record, result: Result, already: bool) -> str:
     """How to go on, and why nothing was done where nothing was."""
     begin = "it was done already; nothing was asked again. " if already else ""
+    if already and result.stop != "budget" and not record.method.startswith("tmas"):
+        return begin.strip()  # what would make it longer, each rival has its own setting for
     if already and result.stop == "budget":
         begin = "nothing was asked: that is spent already. "
     return f"{begin}To go on with more: tmas resume {record.id} {_option(record.settings, result)}"
@@ -98,13 +119,6 @@ def spend(calls: int, tokens: int, cost: float = 0.0) -> str:
 def money(cost: float) -> str:
     """A cost in a currency that only the user knows."""
     return f"{cost:,.2f}" if cost >= 100 else f"{cost:.3g}"
-
-
-def counted(count: int, what: str) -> str:
-    """`1 call`, `2 calls`, `2 strategies`."""
-    if count == 1:
-        return f"1 {what}"
-    return f"{count:,} {what[:-1]}ies" if what.endswith("y") else f"{count:,} {what}s"
 
 
 def of_roles(rows: dict[str, Usage]) -> tuple[list[str], list[list[str]]]:

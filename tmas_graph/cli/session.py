@@ -17,16 +17,17 @@ from tmas_graph.cli.plain import complain, words
 from tmas_graph.cli.report import report
 from tmas_graph.cli.telemetry import exporting
 from tmas_graph.cli.view import View
-from tmas_graph.configuration import flat, nested
+from tmas_graph.configuration import adjusted, with_keys
 from tmas_graph.errors import TmasError
 from tmas_graph.evaluation.grading import Graded, graded, judge_of
+from tmas_graph.memory import opening
 from tmas_graph.models import local, pool
 from tmas_graph.prompts import Prompts
 from tmas_graph.records import Record, differences, made_with, refuse_changes, refuse_other_version
 from tmas_graph.running import run_blocking
-from tmas_graph.settings import ALL_ROLES, Settings
+from tmas_graph.settings import Settings
 from tmas_graph.state import Problem, Result
-from tmas_graph.threads import ThreadStore, open_threads
+from tmas_graph.threads import ThreadStore, open_threads, refuse_second_writer
 
 DEMONSTRATION = (
     "This local model is a demonstration: it shows every step of the method, and its answers "
@@ -36,14 +37,22 @@ _Prepare = Callable[[ThreadStore], Awaitable[Record]]
 
 
 def start(
-    problem: Problem, settings: Settings, home: Path, *, as_json: bool, gold: str | None = None
+    problem: Problem,
+    settings: Settings,
+    home: Path,
+    *,
+    as_json: bool,
+    gold: str | None = None,
+    method: str = "tmas",
 ) -> None:
     """Run a new thread for `problem` and print how it ended, graded where `gold` is known."""
+    refuse_second_writer(settings, home, method)
     start_local_models(settings)
 
     async def prepare(store: ThreadStore) -> Record:
         models = await pool.check(settings)
-        return await store.create(problem, settings, models)
+        await opening.check(settings)
+        return await store.create(problem, settings, models, method)
 
     _run(home, prepare, settings, as_json=as_json, gold=gold)
 
@@ -62,40 +71,16 @@ def go_on(
     async def prepare(store: ThreadStore) -> Record:
         record = await store.get(name)
         refuse_other_version(record)
-        settings = with_keys(changed(record.settings, changes), keys)
+        settings = with_keys(adjusted(record.settings, changes, "command line"), keys)
+        refuse_second_writer(settings, home, record.method)
         await asyncio.to_thread(start_local_models, settings)
         models = await pool.check(settings)
+        await opening.check(settings)
         if not accept_changes:
             refuse_changes(record, differences(record, settings, models))
         return made_with(record, settings, models)
 
     _run(home, prepare, keys, as_json=as_json)
-
-
-def changed(settings: Settings, changes: dict[str, Any]) -> Settings:
-    """`settings` with `changes`, whose names may be dotted.
-
-    Raises:
-        SettingsError: one doesn't exist or is out of range.
-    """
-    values = {**flat(settings.model_dump(mode="json")), **flat(changes)}
-    return Settings.checked(nested(values), dict.fromkeys(flat(changes), "command line"))
-
-
-def with_keys(settings: Settings, keys: Settings) -> Settings:
-    """`settings` with the keys that are in force here, each for its own server alone."""
-    ours = keys.base_url in (None, settings.base_url)
-    roles: dict[str, Any] = {
-        role: getattr(settings.roles, role).model_copy(
-            update={"api_key": getattr(keys.roles, role).api_key}
-        )
-        for role in ALL_ROLES
-        if keys.endpoint(role).base_url in (None, settings.endpoint(role).base_url)
-    }
-    update: dict[str, Any] = {"roles": settings.roles.model_copy(update=roles)}
-    if ours:
-        update["api_key"] = keys.api_key
-    return settings.model_copy(update=update)
 
 
 def uses_local_model(settings: Settings) -> bool:

@@ -51,4 +51,4 @@ def shown(settings: object, name: str) -> object:
         return "(set)" if value else None
     if isinstance(value, dict):
         return {k: v.model_dump() if isinstance(v, BaseModel) else v for k, v in value.items()}
-    return value
+    return list(value) if isinstance(value, tuple) else value  # as it is typed

@@ -1,19 +1,15 @@
 """`tmas show`: what happened in a thread, and what is in its memory."""
 
 import json
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from tmas_graph.cli import banks
 from tmas_graph.cli.options import Home, Json, home_of
 from tmas_graph.usage import Usage
-
-if TYPE_CHECKING:
-    from tmas_graph.memory.retrieval import Noted
-    from tmas_graph.state import Attempt
 
 
 def show(
@@ -60,63 +56,43 @@ def show(
 async def _story(folder: Path, name: str) -> dict[str, Any]:
     from tmas_graph.cli.threads import status_of
     from tmas_graph.graph import GRAPH_VERSION
+    from tmas_graph.memory.borrowing import borrowed_of
     from tmas_graph.memory.ledger import ledger_of
-    from tmas_graph.memory.opening import bank_of
     from tmas_graph.memory.retrieval import noted
     from tmas_graph.progress import attempt_of, attempts, current
+    from tmas_graph.recovery import texts_of
     from tmas_graph.spending import account
-    from tmas_graph.threads import open_threads
+    from tmas_graph.threads import look_into
 
-    async with open_threads(folder) as store:
+    async with look_into(folder) as store:
         record = await store.get(name)
         values = await store.values(record.id)
         status = status_of(record, store)
-    bank = bank_of(record.settings)
-    ledger = ledger_of(values.get("experience", ()))
-    items = await bank.read([entry.id for entry in ledger])
-    experience = noted(ledger, {item.id: item for item in items})
+        ledger = ledger_of(values.get("experience", ()))
+        ids = [entry.id for entry in ledger]
+        items = await texts_of(record.settings, ids, store.saver, record.id)
+    experience = noted(ledger, items)
     begun = map(attempt_of, current(values)) if values else ()
-    tried = (*attempts(values), *begun)
+    tried, spends = (*attempts(values), *begun), account(values)
+    result = values.get("result")
+    if result and "history" not in values:  # of another method only the result is kept
+        tried, spends = result.attempts, result.spend
     return {
         "thread": record.id,
         "status": status,
         "cause": record.cause,
+        "method": record.method,
         "problem": asdict(record.problem),
         "settings": record.settings.model_dump(mode="json"),
         "models": dict(record.models),
         "attempts": [asdict(a) for a in tried],
         "rollouts": [asdict(r) for r in values.get("rollouts", ())],
-        "experience": _history(experience, tried),
-        "strategies": [asdict(s) for s in values.get("strategies", ())],
-        "spend": [asdict(s) for s in account(values)] if record.version == GRAPH_VERSION else [],
-        "result": asdict(values["result"]) if values.get("result") else None,
+        "experience": banks.items(experience, tried),
+        "borrowed": banks.borrowed(borrowed_of(values.get("borrowed", ()))),
+        "strategies": banks.strategies(values.get("strategies", ())),
+        "spend": [asdict(s) for s in spends] if record.version == GRAPH_VERSION else [],
+        "result": asdict(result) if result else None,
     }
-
-
-def _history(experience: "list[Noted]", attempts: "Iterable[Attempt]") -> list[dict[str, Any]]:
-    """Each item with its history; it comes from all rollouts of its iteration."""
-    names = {one.entry.id: one.name for one in experience}
-    finished = [a for a in attempts if a.outcome == "finished"]
-    return [
-        {
-            "name": one.name,
-            **asdict(one.item),
-            "status": one.status,
-            "support": one.support,
-            "contradictions": one.entry.contradictions,
-            "iteration": one.entry.iteration,
-            "rollouts": [
-                {"index": a.index, "score": a.score}
-                for a in finished
-                if a.iteration == one.entry.iteration
-            ],
-            "supported": list(one.entry.supported),
-            "contradicted": list(one.entry.contradicted),
-            "reason": one.reason,
-            "corrected_by": names.get(one.entry.corrected_by, ""),
-        }
-        for one in experience
-    ]
 
 
 def _print(story: dict[str, Any]) -> None:
@@ -125,7 +101,6 @@ def _print(story: dict[str, Any]) -> None:
     from rich.text import Text
 
     from tmas_graph.cli.plain import line, words
-    from tmas_graph.cli.report import STOPS, counted, spend
 
     console = Console()
     title = f"{story['thread']} · {story['status']}"
@@ -133,24 +108,33 @@ def _print(story: dict[str, Any]) -> None:
     if story["cause"]:
         console.print(words(f"stopped: {story['cause']}", "red"))
     models = sorted(set(map(line, story["models"].values())))
-    console.print(Text(f"models: {', '.join(models)}", style="dim"))
+    method = f"method: {story['method']} · models: {', '.join(models)}"
+    console.print(Text(method, style="dim"))
     console.print(_attempts(story["attempts"]))
     if story["spend"]:
         console.print(_spend(story["spend"]))
-    items = [(f"{i['name']} {i['kind']}", _said(i), _standing(i)) for i in story["experience"]]
-    _print_bank(console, "Experience bank", items)
-    strategies = [(s["name"], s["essence"], "") for s in story["strategies"]]
-    _print_bank(console, "Guideline bank", strategies)
+    if story["method"].startswith("tmas"):
+        banks.print_all(console, story)
     if result := story["result"]:
-        if result["solution"]:
-            console.print(Panel(words(result["solution"]), title="solution", title_align="left"))
-        if result["answer"] is not None:
-            said = f"answer: {result['answer']}   (confidence {result['confidence']:.0%})"
-            console.print(words(said, "bold"))
-        usage = Usage(**result["usage"])
-        done = counted(result["iterations"], "iteration")
-        spent = spend(usage.calls, usage.tokens, usage.cost)
-        console.print(f"{done} · {spent} · {STOPS[result['stop']]}")
+        _print_result(console, result)
+
+
+def _print_result(console: Any, result: dict[str, Any]) -> None:
+    from rich.panel import Panel
+
+    from tmas_graph.cli.counting import counted
+    from tmas_graph.cli.plain import words
+    from tmas_graph.cli.report import STOPS, spend
+
+    if result["solution"]:
+        console.print(Panel(words(result["solution"]), title="solution", title_align="left"))
+    if result["answer"] is not None:
+        said = f"answer: {result['answer']}   (confidence {result['confidence']:.0%})"
+        console.print(words(said, "bold"))
+    usage = Usage(**result["usage"])
+    done = counted(result["iterations"], "iteration")
+    spent = spend(usage.calls, usage.tokens, usage.cost)
+    console.print(f"{done} · {spent} · {STOPS[result['stop']]}")
 
 
 def _attempts(attempts: list[dict[str, Any]]) -> Any:
@@ -185,37 +169,3 @@ def _spend(rows: list[dict[str, Any]]) -> Any:
     for cells in body:
         table.add_row(*cells)
     return table
-
-
-def _said(item: dict[str, Any]) -> str:
-    conditions = f" (if: {item['conditions']})" if item["conditions"] else ""
-    return f"{item['text']}{conditions}"
-
-
-def _standing(item: dict[str, Any]) -> str:
-    """How an item stands, and where it is from, in words."""
-    from tmas_graph.cli.report import counted
-
-    parts = [item["status"]]
-    if item["support"]:
-        parts.append(counted(item["support"], "support"))
-    if item["contradictions"]:
-        parts.append(counted(item["contradictions"], "contradiction"))
-    if item["status"] == "refuted" and item["reason"]:
-        by = f" by {item['corrected_by']}" if item["corrected_by"] else ""
-        parts.append(item["reason"] + by)
-    scores = ["–" if r["score"] is None else f"{r['score']:.2f}" for r in item["rollouts"]]
-    source = f" (mean scores {', '.join(scores)})" if scores else ""
-    return " · ".join([*parts, f"from iteration {item['iteration']}{source}"])
-
-
-def _print_bank(console: Any, title: str, entries: list[tuple[str, str, str]]) -> None:
-    from rich.text import Text
-
-    from tmas_graph.cli.plain import plain
-
-    console.print(Text(f"{title}: {len(entries) or 'empty'}", style="bold"))
-    for label, text, more in entries:
-        console.print(Text.assemble("  ", (plain(label), "cyan"), " ", plain(text)))
-        if more:
-            console.print(Text(f"     {plain(more)}", style="dim"))

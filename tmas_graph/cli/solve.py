@@ -21,6 +21,7 @@ from tmas_graph.cli.options import (
     MaxCost,
     MaxSeconds,
     MaxTotalTokens,
+    MethodName,
     ModelName,
     Preset,
     Seed,
@@ -50,6 +51,7 @@ def solve(
     ] = None,
     proof: Annotated[bool, typer.Option("--proof", help="A proof is wanted, no answer.")] = False,
     as_json: Json = False,
+    method: MethodName = "tmas",
     preset: Preset = None,
     candidates: Candidates = None,
     verifications: Verifications = None,
@@ -67,9 +69,10 @@ def solve(
     config: Config = None,
     home: Home = None,
 ) -> None:
-    """Solve one problem with all five agents; the run is kept and can be resumed."""
+    """Solve one problem, by TMAS or another method; the run is kept and can be resumed."""
     from tmas_graph.cli.session import start
     from tmas_graph.configuration import load
+    from tmas_graph.methods import find
     from tmas_graph.state import Problem
 
     changes = changes_of(
@@ -96,8 +99,8 @@ def solve(
         given, gold = of_data_set(named)
         if proof:
             given, gold = replace(given, kind="proof"), None
-    loaded = load(config, preset=preset, changes=changes)
-    start(given, loaded.settings, home_of(home), as_json=as_json, gold=gold)
+    settings = find(method).applied(load(config, preset=preset, changes=changes).settings)
+    start(given, settings, home_of(home), as_json=as_json, gold=gold, method=method)
 
 
 def of_data_set(named: str) -> tuple["Problem", str | None]:

@@ -25,9 +25,9 @@ def threads(
 
 
 async def _rows(folder: Any, most: int) -> list[dict[str, Any]]:
-    from tmas_graph.threads import open_threads
+    from tmas_graph.threads import look_into
 
-    async with open_threads(folder) as store:
+    async with look_into(folder) as store:
         rows = []
         for record in (await store.all())[:most]:
             values = await store.values(record.id)
@@ -36,7 +36,8 @@ async def _rows(folder: Any, most: int) -> list[dict[str, Any]]:
                 {
                     "thread": record.id,
                     "status": status_of(record, store),
-                    "iterations": values.get("iteration", 0),
+                    "method": record.method,
+                    "iterations": values.get("iteration", result.iterations if result else 0),
                     "answer": result.answer if result else None,
                     "question": record.problem.question,
                     "cause": record.cause,

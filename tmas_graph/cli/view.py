@@ -72,12 +72,16 @@ class View:
         if event["event"] == "already":
             self.already = True
             return
+        if event["event"] == "memory":
+            return  # it is logged as a warning, too, which Python shows
         kind, t = event["event"], event.get("iteration", 0)
         seen = self.iterations.setdefault(t, Iteration(event.get("modes", [])))
         if kind == "iteration":
             seen.modes = event["modes"]
         elif kind in ("started", "candidate"):
             seen.candidates[event["index"]] = dict(event)
+        elif event.get("off"):
+            pass
         elif kind == "experience":
             seen.learned = len(event["added"])
         elif kind == "guideline":

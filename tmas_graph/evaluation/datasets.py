@@ -18,6 +18,8 @@ from tmas_graph.state import Problem
 
 _DATA = Path(str(files("tmas_graph") / "evaluation" / "data"))
 _Rows = list[Placed]
+KEYS = ("split", *Keys.__dataclass_fields__)
+"""What `load` can be told of how a data set calls its parts."""
 
 
 @dataclass(frozen=True, slots=True)

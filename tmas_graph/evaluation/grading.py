@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from tmas_graph.agents.judge import Judgement, judge
 from tmas_graph.answers.equivalence import TIMEOUT, agrade
@@ -13,6 +14,9 @@ from tmas_graph.models.replies import Model
 from tmas_graph.prompts import Prompts
 from tmas_graph.settings import Settings
 
+if TYPE_CHECKING:  # it loads scipy, which solving a problem has no use for
+    from tmas_graph.evaluation.metrics import Status
+
 
 @dataclass(frozen=True, slots=True)
 class Graded:
@@ -23,11 +27,17 @@ class Graded:
     """None where no judge was asked: the rules could tell, or it is off."""
 
     @property
+    def status(self) -> "Status":
+        """How it counts: the judge's word holds where the rules are unsure."""
+        judged = self.judgement
+        if self.verdict.outcome == "unsure" and judged and judged.opinion != "unreadable":
+            return judged.opinion
+        return self.verdict.outcome
+
+    @property
     def accepted(self) -> bool:
         """Do the rules accept it or, where they are unsure, does the judge?"""
-        if self.verdict.outcome == "unsure" and self.judgement:
-            return self.judgement.opinion == "correct"
-        return self.verdict.outcome == "correct"
+        return self.status == "correct"
 
 
 async def graded(

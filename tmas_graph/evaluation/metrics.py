@@ -6,13 +6,16 @@ counted beside every figure. `pass_at` is an oracle's figure: it says that some 
 that one can tell which; `majority_at` and `selected` are what a user gets.
 """
 
-import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import comb, sqrt
 from statistics import NormalDist, fmean, stdev
 from typing import Literal
+
+from scipy.special import stdtrit
+
+from tmas_graph.evaluation import majority
 
 Status = Literal["correct", "incorrect", "unsure", "error", "unanswered", "truncated"]
 
@@ -64,23 +67,9 @@ class Figure:
     standard_error: float | None
     """sd of the per-problem values / √n; None for a single problem."""
     interval: Interval
-    """95 %: Wilson's where each problem is simply right or wrong, else ± 1.96 standard errors."""
+    """95 %: Wilson's where each problem is simply right or wrong, else Student's."""
     problems: int
     counts: Counts
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """Method B minus method A, paired by problem."""
-
-    value: float
-    interval: Interval
-    """95 %, by a paired bootstrap over problems."""
-    p: float
-    """Two-sided, by flipping the signs of the per-problem differences."""
-    problems: int
-    better: int
-    worse: int
 
 
 def counts_of(tries: Tries) -> Counts:
@@ -118,8 +107,8 @@ def pass_at_k(n: int, correct: int, k: int) -> float:
     return 1.0 - comb(n - correct, k) / comb(n, k)
 
 
-def majority_at(tries: Tries, k: int, *, subsets: int = 200, seed: int = 0) -> Figure:
-    """Chance that the commonest answer of `k` tries is right, over seeded subsets of the tries.
+def majority_at(tries: Tries, k: int) -> Figure:
+    """Chance that the commonest answer of `k` tries is right, over all subsets of the tries.
 
     Equal answers vote together, a tie is broken by chance, a try without an answer doesn't vote.
 
@@ -127,22 +116,8 @@ def majority_at(tries: Tries, k: int, *, subsets: int = 200, seed: int = 0) -> F
         ValueError: a problem has fewer than `k` tries.
     """
     _enough(tries, k)
-    values = {
-        name: _majority(many, k, subsets, random.Random(f"{seed} {name}"))
-        for name, many in tries.items()
-    }
+    values = {name: majority.share(majority.pool_of(many), k) for name, many in tries.items()}
     return figure(values, counts_of(tries))
-
-
-def _majority(many: Sequence[Try], k: int, subsets: int, generator: random.Random) -> float:
-    right = 0
-    for _ in range(subsets):
-        drawn = [one for one in generator.sample(many, k) if one.answer_class is not None]
-        votes = Counter(one.answer_class for one in drawn)
-        if votes:
-            winner = max(votes, key=lambda name: votes[name])  # of equal ones, the first drawn
-            right += any(one.correct for one in drawn if one.answer_class == winner)
-    return right / subsets
 
 
 def selected(statuses: Mapping[str, Status]) -> Figure:
@@ -164,7 +139,9 @@ def figure(by_problem: Mapping[str, float], counts: Counts) -> Figure:
     error = stdev(values) / sqrt(n) if n > 1 else None
     if all(value in (0.0, 1.0) for value in values):
         return Figure(mean, error, wilson(round(sum(values)), n), n, counts)
-    spread = _z(0.95) * (error if error is not None else 1.0)
+    if error is None:
+        return Figure(mean, error, Interval(0.0, 1.0), n, counts)
+    spread = float(stdtrit(n - 1, 0.975)) * error  # with few problems 1.96 errors are too few
     interval = Interval(max(0.0, mean - spread), min(1.0, mean + spread))
     return Figure(mean, error, interval, n, counts)
 
@@ -180,62 +157,6 @@ def wilson(successes: int, n: int, *, confidence: float = 0.95) -> Interval:
     return Interval(low, 1.0 if successes == n else min(1.0, middle + half))
 
 
-def difference(
-    first: Mapping[str, float],
-    second: Mapping[str, float],
-    *,
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> Difference:
-    """Compare two methods' per-problem values, `second` minus `first`.
-
-    Raises:
-        ValueError: they aren't about the same problems, or there is none.
-    """
-    if not first or first.keys() != second.keys():
-        odd = sorted(first.keys() ^ second.keys())
-        raise ValueError(f"metrics: a paired difference needs the same problems; not both: {odd}.")
-    deltas = [second[name] - first[name] for name in sorted(first)]
-    generator = random.Random(seed)
-    return Difference(
-        value=fmean(deltas),
-        interval=_bootstrap(deltas, resamples, generator),
-        p=_sign_flip(deltas, resamples, generator),
-        problems=len(deltas),
-        better=sum(delta > 0 for delta in deltas),
-        worse=sum(delta < 0 for delta in deltas),
-    )
-
-
-def _bootstrap(deltas: Sequence[float], resamples: int, generator: random.Random) -> Interval:
-    n = len(deltas)
-    means = sorted(fmean(generator.choices(deltas, k=n)) for _ in range(resamples))
-    return Interval(_quantile(means, 0.025), _quantile(means, 0.975))
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    place = share * (len(ordered) - 1)
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
-
-
-def _sign_flip(deltas: Sequence[float], resamples: int, generator: random.Random) -> float:
-    """Share of sign patterns whose mean is as far from 0; all of them where they are few."""
-    moved = [delta for delta in deltas if delta]
-    seen = abs(sum(moved)) - 1e-12
-    if 2 ** len(moved) <= resamples:
-        patterns = range(2 ** len(moved))
-        return fmean(abs(_flipped(moved, pattern)) >= seen for pattern in patterns)
-    draws = (generator.getrandbits(len(moved)) for _ in range(resamples))
-    extreme = sum(abs(_flipped(moved, pattern)) >= seen for pattern in draws)
-    return (extreme + 1) / (resamples + 1)
-
-
-def _flipped(deltas: Sequence[float], pattern: int) -> float:
-    return sum(-delta if pattern >> place & 1 else delta for place, delta in enumerate(deltas))
-
-
 def _enough(tries: Tries, k: int) -> None:
     for name, many in tries.items():
         if not 0 < k <= len(many):
@@ -247,5 +168,5 @@ def _z(confidence: float) -> float:
 
 
 def per_problem(tries: Tries) -> dict[str, float]:
-    """Give the share of right tries of every problem, for `difference`."""
+    """Give the share of right tries of every problem, for `paired.difference`."""
     return {name: fmean(one.correct for one in many) for name, many in tries.items()}

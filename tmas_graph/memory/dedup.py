@@ -1,7 +1,8 @@
-"""Whether two pieces of memory say the same: in three stages, each of which can say why.
+"""Whether two pieces of memory say the same: in up to four stages, each of which can say why.
 
 Exact: the same but for notation, articles and spacing. Containment: one asserts all of the other
-and more. Near-duplicate: alike by embedding and by shared words, and no guard objects. Pure
+and more. Near-duplicate: alike by embedding and by shared words, and no guard objects. Where the
+embedder knows meaning, too: alike by embedding, and agreed in what none can be trusted with. Pure
 functions on texts and their vectors; nothing here asks an embedder.
 """
 
@@ -13,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tmas_graph.memory.guards import Reason, Statement, disagreement, fuller, statement
+from tmas_graph.memory.meaning import agree
 
-Stage = Literal["exact", "containment", "near"]
+Stage = Literal["exact", "containment", "near", "meaning"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Same:
     stage: Stage
     """What told."""
     score: float
-    """Cosine similarity of the two for `near`, else 1."""
+    """Cosine similarity of the two for `near` and `meaning`, else 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,13 @@ class Thresholds:
     """Least cosine similarity of the embeddings."""
     overlap: float = 0.4
     """Least share of words in common."""
+    meaning: float | None = None
+    """Least cosine similarity at which words that say little may differ; None: never."""
 
 
 DEFAULT = Thresholds()
+BY_MEANING = Thresholds(meaning=0.6)
+"""For embedders that know meaning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +81,23 @@ def decide(one: Known, other: Known, thresholds: Thresholds = DEFAULT) -> Decisi
         return Same("exact", 1.0)
     if fuller(one.statement, other.statement):
         return Same("containment", 1.0)
-    if reason := disagreement(one.statement, other.statement):
-        return Different(reason)
-    if shared(one.statement, other.statement) < thresholds.overlap:
-        return Different("overlap")
     cosine = float(one.vector @ other.vector)
-    return Same("near", cosine) if cosine >= thresholds.cosine else Different("likeness")
+    reason = _apart(one.statement, other.statement, cosine, thresholds)
+    if not reason:
+        return Same("near", cosine)
+    near = thresholds.meaning is not None and cosine >= thresholds.meaning
+    return Same("meaning", cosine) if near and agree(one.text, other.text) else Different(reason)
+
+
+def _apart(
+    one: Statement, other: Statement, cosine: float, thresholds: Thresholds
+) -> Reason | None:
+    """Why two are no near-duplicates by the guards, if they aren't."""
+    if reason := disagreement(one, other):
+        return reason
+    if shared(one, other) < thresholds.overlap:
+        return "overlap"
+    return None if cosine >= thresholds.cosine else "likeness"
 
 
 def says_more(one: Known, other: Known) -> bool:

@@ -6,20 +6,28 @@ different names can't.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
+from weakref import WeakKeyDictionary
 
+from tmas_graph.memory.dedup import BY_MEANING, DEFAULT, Thresholds
 from tmas_graph.memory.guards import statement
 
 DIMENSION = 1024
 _KEPT = 4096
 """Vectors that an embedder remembers; 4 MB for each thousand dimensions."""
+_hasher = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tmas-hashing")
+_Coming = asyncio.Task[dict[str, list[float]]]
 
 
 class Embedder(Protocol):
     """What turns texts into vectors."""
+
+    def __hash__(self) -> int:
+        """Of the object: banks are shared by those who use the same one."""
 
     @property
     def name(self) -> str:
@@ -29,8 +37,17 @@ class Embedder(Protocol):
     def dimension(self) -> int:
         """Their width; 0 until the first one is known."""
 
+    @property
+    def knows_meaning(self) -> bool:
+        """Whether texts of one meaning are near without sharing words; see `dedup.BY_MEANING`."""
+
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`, one row each; equal texts get equal vectors."""
+
+
+def thresholds_of(embedder: Embedder) -> Thresholds:
+    """How alike near-duplicates must be by the vectors of `embedder`."""
+    return BY_MEANING if embedder.knows_meaning else DEFAULT
 
 
 class Hashing:
@@ -38,10 +55,13 @@ class Hashing:
 
     name = f"hashing-{DIMENSION}"
     dimension = DIMENSION
+    knows_meaning = False
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`; of zeros for a text without content."""
-        return await asyncio.to_thread(embed, texts)  # loading what it needs takes a second
+        # Off the loop, for loading takes a second; in one thread, for each further one that wants
+        # Python's lock makes the loop wait longer for its turn.
+        return await asyncio.get_running_loop().run_in_executor(_hasher, embed, texts)
 
 
 class Remembered:
@@ -57,20 +77,51 @@ class Remembered:
         """Ask `ask` for at most `batch` vectors at a time, and keep at most `kept`."""
         self._ask, self._batch, self._most = ask, batch, kept
         self._kept: OrderedDict[str, list[float]] = OrderedDict()
+        self._coming: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Coming]]
+        self._coming = WeakKeyDictionary()
+        """By event loop, what is being asked for, so that nobody else asks for it too."""
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`; each distinct one is asked for once."""
         found = {text: self._kept[text] for text in texts if text in self._kept}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         for begin in range(0, len(missing), self._batch):
-            batch = missing[begin : begin + self._batch]
-            found |= zip(batch, map(unit, await self._ask(batch)), strict=True)
-        for text in found:
-            self._kept[text] = found[text]
+            for text, coming in self._asked(missing[begin : begin + self._batch]).items():
+                # Who gives up doesn't take away what others wait for.
+                found[text] = (await asyncio.shield(coming))[text]
+        self._keep(found)
+        return [found[text] for text in texts]
+
+    def _keep(self, vectors: Mapping[str, list[float]]) -> None:
+        for text, vector in vectors.items():
+            self._kept[text] = vector
             self._kept.move_to_end(text)
         while len(self._kept) > self._most:
             self._kept.popitem(last=False)
-        return [found[text] for text in texts]
+
+    def _asked(self, texts: Sequence[str]) -> dict[str, _Coming]:
+        coming = self._coming.setdefault(asyncio.get_running_loop(), {})
+        if new := [text for text in texts if text not in coming]:
+            task = asyncio.ensure_future(self._answered(new, coming))
+            task.add_done_callback(_seen)
+            coming.update(dict.fromkeys(new, task))
+        return {text: coming[text] for text in texts}
+
+    async def _answered(
+        self, texts: Sequence[str], coming: dict[str, _Coming]
+    ) -> dict[str, list[float]]:
+        try:
+            found = dict(zip(texts, map(unit, await self._ask(texts)), strict=True))
+            self._keep(found)
+            return found
+        finally:
+            for text in texts:
+                del coming[text]
+
+
+def _seen(task: _Coming) -> None:
+    if not task.cancelled():
+        task.exception()  # whoever waits for it is told; nobody may be left to
 
 
 def unit(vector: Sequence[float]) -> list[float]:

@@ -40,8 +40,8 @@ def _bare(word: str, ending: str) -> str:
 
 @cache
 def _irregular() -> dict[str, str]:
-    forms = {word: word for line in _sections()["whole"] for word in line.split()}
-    for line in _sections()["irregular"]:
+    forms = {word: word for line in sections()["whole"] for word in line.split()}
+    for line in sections()["irregular"]:
         known, _, others = line.partition(" = ")
         forms |= dict.fromkeys(others.split(), known)
     return forms
@@ -66,20 +66,21 @@ class English:
 @cache
 def english() -> English:
     """Read the table."""
-    sections = _sections()
+    table = sections()
     phrases: dict[tuple[str, ...], tuple[Token, ...]] = {
-        _stems(line): () for line in sections["phrases"]
+        _stems(line): () for line in table["phrases"]
     }
-    for line in sections["same"] + sections["numbers"]:
+    phrases |= {_stems(line): _tokens("thus") for line in table["thus"]}
+    for line in table["same"] + table["numbers"]:
         meaning, _, variants = line.partition(" = ")
         phrases |= {_stems(variant): _tokens(meaning) for variant in variants.split(" | ")}
     return English(
-        filler=_words(sections["filler"]),
-        soft=_words(sections["soft"]),
-        apposed=_words(sections["apposed"]),
-        free=_words(sections["free"]),
-        agents=_words(sections["agents"]),
-        attributes=_words(sections["attributes"]),
+        filler=_words(table["filler"]),
+        soft=_words(table["soft"]),
+        apposed=_words(table["apposed"]),
+        free=_words(table["free"]),
+        agents=_words(table["agents"]),
+        attributes=_words(table["attributes"]),
         phrases=phrases,
         longest=max(map(len, phrases)),
     )
@@ -112,18 +113,19 @@ def _applies(key: tuple[str, ...], stems: Sequence[Token], before: Sequence[Toke
 
 
 @cache
-def _sections() -> dict[str, list[str]]:
-    text = Path(__file__).with_name("english.txt").read_text(encoding="utf-8")
-    sections: dict[str, list[str]] = {}
+def sections(table: str = "english.txt") -> dict[str, list[str]]:
+    """The lines of a table beside this file, by the heading that they stand under."""
+    text = Path(__file__).with_name(table).read_text(encoding="utf-8")
+    found: dict[str, list[str]] = {}
     name = ""
     for line in text.splitlines():
         line = line.partition("#")[0].strip()
         if line.startswith("["):
             name = line.strip("[]")
-            sections[name] = []
+            found[name] = []
         elif line:
-            sections[name].append(line)
-    return sections
+            found[name].append(line)
+    return found
 
 
 def _words(lines: Iterable[str]) -> frozenset[str]:

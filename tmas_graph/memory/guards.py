@@ -7,22 +7,23 @@ from typing import Literal
 
 from tmas_graph.memory.english import english
 from tmas_graph.memory.notation import read
+from tmas_graph.memory.phrasing import IS
 from tmas_graph.memory.reading import Part, parts_of
 
 Reason = Literal[
     "numbers", "negation", "quantifiers", "formulas", "words", "conditions", "order",
     "likeness", "overlap",
 ]  # fmt: skip
-_NEGATIONS = frozenset({
+NEGATIONS = frozenset({
     "¬", "¬∃", "∄", "¬possible", "∉", "!=", "NDIV", "wrong", "fail", "unneeded",
 })  # fmt: skip
-_QUANTIFIERS = frozenset({
+QUANTIFYING = frozenset({
     "∀", "∃", "∄", "¬∃", "¬", "exactly", "infinitely", "finitely", "almost", "only", "any",
     "may",
 })  # fmt: skip
-_BINDING = frozenset({"if", "for", "since", "by", "from", "∀", "∃"})
+_BINDING = frozenset({"if", "for", "since", "by", "from", "at", "∀", "∃"})
 """What stands after these is no part of the claim itself."""
-_WEAKENING = _QUANTIFIERS | _NEGATIONS | {"or", "either", "unless", "assum", "except", "but"}
+_WEAKENING = QUANTIFYING | NEGATIONS | {"or", "either", "unless", "assum", "except", "but"}
 _LONGEST = 16
 """Parts of a statement whose adjuncts may move; longer ones would take too long."""
 _PLACES = frozenset({"in", "on"})
@@ -67,8 +68,8 @@ def statement(text: str) -> Statement:
         parts=tuple(hard),
         free=tuple(p.text for p in parts if p.text.removeprefix("¬ ") in table.free),
         numbers=_sorted(s for p in hard for s in p.text.split(" ") if s[:1].isdigit()),
-        negations=_sorted(s for p in parts for s in p.text.split(" ") if s in _NEGATIONS),
-        quantifiers=tuple(p.text for p in hard if p.text in _QUANTIFIERS),
+        negations=_sorted(s for p in parts for s in p.text.split(" ") if s in NEGATIONS),
+        quantifiers=tuple(p.text for p in hard if p.text in QUANTIFYING),
         formulas=_sorted(p.text for p in hard if p.formula),
         concepts=_sorted(p.text for p in hard if not p.formula),
         conjuncts=_conjuncts(parts),
@@ -88,7 +89,7 @@ def disagreement(one: Statement, other: Statement) -> Reason | None:
         return "formulas"
     if one.concepts != other.concepts or one.free != other.free:
         return "words"
-    if _kinds_clash(one.parts, other.parts):
+    if kinds_clash(one.parts, other.parts):
         return "words"
     return _order(one, other)
 
@@ -112,6 +113,8 @@ def _bound(parts: Sequence[Part]) -> list[Part]:
     free = english().free
     found: list[Part] = []
     for part in parts:
+        part = replace(part, marker="of" if part.marker in ("at", "to") else part.marker)
+        part = replace(part, kind="") if part.text in ("∃", IS) else part
         if part.text in free and found and found[-1].text == "may":
             part = replace(found.pop(), text=part.text)
         elif part.text in free and found and found[-1].text == "¬":
@@ -138,7 +141,7 @@ def _sorted(texts: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(texts))
 
 
-def _kinds_clash(a: Sequence[Part], b: Sequence[Part]) -> bool:
+def kinds_clash(a: Sequence[Part], b: Sequence[Part]) -> bool:
     """Whether a formula is called a circle here and a triangle there.
 
     Where it is bound, as in "for all polynomials P", its kind is a condition.
@@ -151,14 +154,14 @@ def _kinds_clash(a: Sequence[Part], b: Sequence[Part]) -> bool:
 
 
 def _order(one: Statement, other: Statement) -> Reason | None:
-    a, b = one.parts, other.parts
     if one.conjuncts and sorted(one.conjuncts) == sorted(other.conjuncts):
         return None
-    for first in (a, *_active(a)):
-        for second in (b, *_active(b)):
+    a, b = one.parts, other.parts
+    for first in (a, *active(a)):
+        for second in (b, *active(b)):
             if _texts(first) == _texts(second):
                 return "conditions" if _markers_clash(first, second) else None
-    if len(a) > _LONGEST or _claims(a) > 1 or _claims(b) > 1:
+    if len(a) > _LONGEST or claims(a) > 1 or claims(b) > 1:
         return "order"
     wanted = _told(b)
     for moved in _moved(a, b):
@@ -167,7 +170,7 @@ def _order(one: Statement, other: Statement) -> Reason | None:
     return "order"
 
 
-def _claims(parts: Sequence[Part]) -> int:
+def claims(parts: Sequence[Part]) -> int:
     """How much it asserts outside of conditions; one's condition must not move to another."""
     count, bound = 0, False
     for part in parts:
@@ -214,7 +217,7 @@ def _moved(a: Sequence[Part], b: Sequence[Part]) -> Iterable[list[Part]]:
                 yield [*rest[:place], *block, *rest[place:]]
 
 
-def _active(parts: Sequence[Part]) -> list[tuple[Part, ...]]:
+def active(parts: Sequence[Part]) -> list[tuple[Part, ...]]:
     """The statement with its passive turned: "the game is won by A" as "A win the game"."""
     agents = english().agents
     for place in range(1, len(parts) - 1):
@@ -229,7 +232,7 @@ def _active(parts: Sequence[Part]) -> list[tuple[Part, ...]]:
 
 
 def _conjuncts(parts: Sequence[Part]) -> tuple[tuple[str, ...], ...]:
-    if any(p.marker or p.text in _WEAKENING for p in parts):
+    if any(p.thus for p in parts[1:]) or any(p.marker or p.text in _WEAKENING for p in parts):
         return ()
     groups: list[list[Part]] = []
     for part in parts:

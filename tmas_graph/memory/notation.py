@@ -33,7 +33,7 @@ _PIECE = re.compile(
 )
 
 _VARIABLE = re.compile(
-    r"\s*(?:[-+=<>^_/*)|\\,.;:∈∉⊂⊆!°]|$|(?:is|are|and|or|divides|equals|does|must|implies)\b)"
+    r"\s*(?:[-+=<>^_/*)|\\,.;:∈∉⊂⊆!°]|$|(?:is|are|and|or|divides|equals|does|must|implies|to|by|from|in|on|at|has|with|if|lies|meets)\b)"
 )
 """What follows an "a" that is no article."""
 
@@ -63,6 +63,7 @@ def _plain(text: str) -> str:
     text = _LAYOUT.sub(" ", text)
     text = _TEXT.sub(r" \\text{\1} ", _LETTERS.sub(lambda m: f"\\bb{m[1] or m[2]} ", text))
     text = re.sub(r"\^\s*(?:\{\s*\\circ\s*\}|\\circ(?![a-zA-Z]))", "°", text)
+    text = re.sub(r"(?<=\d)(\$?)\s*degrees?\b", r"°\1", text)
     text = re.sub(r"n't\b", " not", text).replace("cannot", "can not")
     text = _outside_formulas(text)
     return _END.sub("", text)
@@ -112,6 +113,8 @@ class _Reader:
     def _command(self, name: str) -> None:
         if name == "text":
             self._text_until = "{"
+        elif name == "triangle":
+            self._add(name, math=False)
         elif name in ("DIV", "NDIV", "infty", "sqrt", "pi", "angle", "parallel", "perp"):
             self._add(name)
         else:

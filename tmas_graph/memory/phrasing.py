@@ -5,17 +5,23 @@ from collections.abc import Sequence
 from tmas_graph.memory.english import english, plain
 from tmas_graph.memory.formulas import RELATIONS
 from tmas_graph.memory.notation import Token
+from tmas_graph.memory.turns import forbidden, shortened
 
 IS = "≐"
 """The equality of what words and formulas together describe, and a value."""
-QUANTIFIERS = frozenset({"∀", "∃", "∄", "¬∃"})
+THUS = "thus"
+"""What follows is concluded from what stands before."""
+THERE = "∃∃"
+"""An "∃" of the phrase "there is", which may be left out."""
+QUANTIFIERS = frozenset({"∀", "∃", "∄", "¬∃", THERE})
+_OBTAIN = frozenset({"get", "obtain", "conclud", "deduc", "deriv"})
 _STOPS = frozenset({".", ";", ":", "¬", "¬possible", *QUANTIFIERS})
 _NO_VALUE = RELATIONS | {","}
 
 
 def turned(tokens: Sequence[Token]) -> list[Token]:
     """The tokens in the form that is read."""
-    return _copulas(_values(_lists(_purposes(plain(tokens)))))
+    return _copulas(shortened(_values(_lists(_counts(_purposes(plain(forbidden(tokens))))))))
 
 
 def in_formula(token: Token) -> bool:
@@ -26,12 +32,38 @@ def in_formula(token: Token) -> bool:
 def _purposes(tokens: tuple[Token, ...]) -> list[Token]:
     """Turn "use A to do B" into "do B by A"."""
     texts = ["" if token.math else token.text for token in tokens]
-    if "to" not in texts[1:-1] or texts[0] not in ("us", "use", "apply", "employ"):
+    if "to" not in texts[1:-1]:
         return list(tokens)
+    if texts[0] not in ("us", "use", "apply", "employ"):
+        return _results(tokens)
     place = texts.index("to", 1)
     if texts[place + 1] not in english().free | english().soft | {"bound"}:
         return list(tokens)
     return [*tokens[place + 1 :], Token("by", False), *tokens[1:place]]
+
+
+def _results(tokens: Sequence[Token]) -> list[Token]:
+    """Turn "do B to obtain C" into "do B, thus C"."""
+    found: list[Token] = []
+    for token in tokens:
+        if not token.math and token.text in _OBTAIN and found and found[-1].text == "to":
+            found[-1] = Token(THUS, False)
+        else:
+            found.append(token)
+    return found
+
+
+def _counts(tokens: list[Token]) -> list[Token]:
+    """Turn "the number of pairs is 12" into "there are exactly 12 pairs"."""
+    texts = [token.text for token in tokens if token.text not in ("the", "total")]
+    if texts[:2] != ["number", "of"] or len(texts) < 5 or not texts[-1].isdigit():
+        return tokens
+    counted = [token for token in tokens if token.text not in ("the", "total")][2:-1]
+    if counted[-1].text == "exactly":
+        counted.pop()
+    if counted.pop().text not in ("be", "="):
+        return tokens
+    return [Token(THERE, True), Token("exactly", False), tokens[-1], *counted]
 
 
 def _lists(tokens: Sequence[Token]) -> list[Token]:

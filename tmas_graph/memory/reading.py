@@ -6,15 +6,16 @@ from dataclasses import dataclass, replace
 from tmas_graph.memory.english import english
 from tmas_graph.memory.formulas import RELATIONS, arranged, clauses, modulus, relates
 from tmas_graph.memory.notation import Token
-from tmas_graph.memory.phrasing import IS, QUANTIFIERS, in_formula, turned
+from tmas_graph.memory.phrasing import IS, QUANTIFIERS, THERE, THUS, in_formula, turned
 
 _MARKERS = {
     "by": "by", "if": "if", "for": "for", "in": "in", "on": "on", "sinc": "since", "since": "since",
-    "within": "in", "of": "of", "as": "of", "to": "of", "from": "from", "at": "of",
+    "within": "in", "of": "of", "as": "of", "to": "to", "from": "from", "at": "at",
 }  # fmt: skip
+_CLOSE = ("of", "at", "to")
 _JOINTS = frozenset({"and", ".", ";"})
 _FAINT = frozenset({"be", "of", "as", "to", "from", "at"})
-_KIND, _SKIP, _END = "kind of ", "", Token("", False)
+_KIND, _NOUN, _SKIP, _END = "kind of ", "a noun", "", Token("", False)
 _PREDICATES = {"parallel": "parallel", "perpendicular": "perp", "coprim": "gcd"}
 """Said of two things that may be exchanged."""
 
@@ -35,6 +36,10 @@ class Part:
     """Whether a form of "to be" stands before it, or it is a relation."""
     kind: str = ""
     """The noun that only names its kind: "function" for f in "the function f"."""
+    pause: bool = False
+    """Whether a comma, a colon or a new sentence stands before it."""
+    thus: bool = False
+    """Whether it is said to follow from what stands before it."""
 
 
 def parts_of(tokens: Sequence[Token]) -> tuple[Part, ...]:
@@ -49,9 +54,14 @@ def _inverted(parts: list[Part]) -> tuple[Part, ...]:
     """Read "the minimum is 3" as "3 is the minimum", where nothing else could be meant."""
     if len(parts) > 3 and parts[1].text == "hav" and _measured(parts):
         return (*parts[2:-1], replace(parts[0], marker="of"), Part(IS), parts[-1])
-    if len(parts) < 3 or parts[-2].text != IS or any(p.formula or p.marker for p in parts[:-2]):
+    if len(parts) < 3 or parts[-2].text != IS or any(map(_bars, parts[:-2])):
         return tuple(parts)
     return (parts[-1], *parts[:-2])
+
+
+def _bars(part: Part) -> bool:
+    """Whether a part keeps what it stands in from being turned round."""
+    return bool(part.marker) or (part.formula and part.text != "1")
 
 
 def _measured(parts: list[Part]) -> bool:
@@ -82,11 +92,15 @@ def _runs(tokens: Sequence[Token]) -> Iterator[list[Token]]:
 def _meant(token: Token, before: Token, after: Token) -> Token:
     """A word with what its place says: a noun that names a kind, the start of a new noun."""
     table = english()
-    if token.text in table.apposed and in_formula(after) and after.text not in RELATIONS | {","}:
+    if (
+        token.text in table.apposed
+        and in_formula(after)
+        and after.text not in RELATIONS | {",", "mod"}
+    ):
         return Token(_KIND + token.text, False)
     if token.text in ("a", "an", "the"):
         begins = before.text not in table.filler and before.text not in _MARKERS
-        return Token("," if begins and before is not _END else _SKIP, False)
+        return Token(_NOUN if begins and before is not _END else _SKIP, False)
     return Token(_SKIP, False) if token.text in table.filler else token
 
 
@@ -96,7 +110,7 @@ class _Reader:
     def __init__(self) -> None:
         self.parts: list[Part] = []
         self._marker = ""
-        self._boundary = self._joint = self._be = False
+        self._boundary = self._joint = self._be = self._pause = self._thus = False
         self._kind = ""
 
     def take(self, run: list[Token]) -> None:
@@ -106,11 +120,15 @@ class _Reader:
             self._formulas([token.text for token in run])
         elif word in _JOINTS:
             self._boundary = self._joint = True
-        elif word in (":", ","):
+            self._pause = self._pause or word != "and"
+        elif word in (":", ",", THUS):
+            self._boundary = self._pause = True
+            self._thus = self._thus or word == THUS
+        elif word == _NOUN:
             self._boundary = True
         elif word in _MARKERS:
             self._marker = _MARKERS[word]
-            self._boundary = self._boundary or self._marker != "of"
+            self._boundary = self._boundary or self._marker not in _CLOSE
         elif word == "be":
             self._be = True
         elif word.startswith(_KIND):
@@ -120,9 +138,10 @@ class _Reader:
 
     def _word(self, word: str) -> None:
         if word in QUANTIFIERS:
-            self._marker, self._boundary = word, True
-            self._add(word)
-            self._marker = word  # it goes with what it binds
+            sign = "∃" if word == THERE else word
+            self._marker, self._boundary = sign, True
+            self._add(sign, kind="there" if word == THERE else "")
+            self._marker = sign  # it goes with what it binds
         elif word in english().apposed and (place := self._described()) is not None:
             thing = self.parts[place]
             self.parts[place] = replace(thing, kind=thing.kind or word)
@@ -155,9 +174,10 @@ class _Reader:
         begins, ends = signs[0] == ",", signs[-1] == ","
         signs = signs[begins : len(signs) - ends]
         self._boundary = self._boundary or begins
+        self._pause = self._pause or begins
         for number, clause in enumerate(clauses(signs)):
             if number:
-                self._boundary = True
+                self._boundary = self._pause = True
                 self._joint = relates(self.parts[-1].text) and not self.parts[-1].marker
             claim, modulo = modulus(clause)
             if claim:
@@ -166,10 +186,11 @@ class _Reader:
                 self._marker, self._boundary = self._marker or "mod", True
                 self._add(" ".join(modulo), formula=True)
         self._boundary = self._boundary or ends
+        self._pause = self._pause or ends
 
     def _formula(self, signs: list[str]) -> None:
         if signs[0] in ("=", IS):
-            self._add(IS)
+            self._add(IS, kind=signs[0])
             signs = signs[1:]
         relations = [sign for sign in signs if sign in RELATIONS]
         described = self._goes_with() or (IS in signs and self._after_words())
@@ -177,7 +198,8 @@ class _Reader:
             place = signs.index(relations[0])
             for text in (signs[:place], [IS], signs[place + 1 :]):
                 if text:
-                    self._add(arranged(text, fixed=True), formula=text != [IS])
+                    sign = relations[0] if text == [IS] else ""
+                    self._add(arranged(text, fixed=True), formula=not sign, kind=sign)
             return
         plain = ["=" if sign == IS else sign for sign in signs]
         fixed = (described and not self._is_value()) or signs[:1] == [] or signs[0] in RELATIONS
@@ -196,11 +218,14 @@ class _Reader:
         loose = english().soft | english().free
         return any(not part.formula and part.text not in loose for part in self.parts)
 
-    def _add(self, text: str, *, formula: bool = False) -> None:
+    def _add(self, text: str, *, formula: bool = False, kind: str = "") -> None:
         asserted = self._be or (formula and relates(text))
-        kind = self._kind if formula else ""
+        kind = self._kind if formula else kind
         self.parts.append(
-            Part(text, formula, self._marker, self._boundary, self._joint, asserted, kind)
-        )
+            Part(
+                text, formula, self._marker, self._boundary, self._joint, asserted, kind,
+                self._pause, self._thus,
+            )
+        )  # fmt: skip
         self._marker = self._kind = ""
-        self._boundary = self._joint = self._be = False
+        self._boundary = self._joint = self._be = self._pause = self._thus = False

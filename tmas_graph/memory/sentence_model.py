@@ -17,6 +17,8 @@ _loading = Lock()
 class SentenceModel:
     """A model that sentence-transformers loads; it is loaded when first asked, off the loop."""
 
+    knows_meaning = True
+
     def __init__(self, folder: str | Path, *, device: str = "cpu") -> None:
         """Use the model in `folder`; nothing is ever downloaded."""
         self._folder = Path(folder).absolute()

@@ -1,6 +1,7 @@
 """Vectors from any OpenAI-compatible `/v1/embeddings`."""
 
 import asyncio
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,10 +16,13 @@ _SECONDS = 60.0
 _TRIES = 4
 _PAUSE_SECONDS = 0.5
 _LONGEST_PAUSE = 30.0
+_KEY = "TMAS_EMBEDDINGS__API_KEY"
 
 
 class ServedEmbeddings:
     """An embedding model behind a URL; a text is asked for once, as long as it is remembered."""
+
+    knows_meaning = True
 
     def __init__(
         self,
@@ -30,7 +34,7 @@ class ServedEmbeddings:
         pause_seconds: float = _PAUSE_SECONDS,
     ) -> None:
         """Ask for `batch` vectors at a time; a busy server again, after a pause that doubles."""
-        self.name = f"{model}@{base_url}"
+        self.name = model  # not its address, which may change: the vectors stay the same
         self.dimension = 0
         self._where = f"{base_url.rstrip('/')}/embeddings"
         self._model, self._key, self._pause = model, key, pause_seconds
@@ -75,13 +79,19 @@ class ServedEmbeddings:
                 "Choose an embedding model with a longer context.",
                 fault.status,
             )
-        return explained(fault, self._where)
+        return explained(fault, self._where, _KEY)
 
     def _measure(self, vectors: Sequence[Sequence[float]]) -> None:
         widths = {len(vector) for vector in vectors} | ({self.dimension} - {0})
         if len(widths) != 1:
             raise RequestRefused(
                 f"{self._where}: vectors of widths {sorted(widths)} came from {self._model}. "
+                "See what the server serves under that name."
+            )
+        if not all(math.isfinite(number) for vector in vectors for number in vector):
+            # Chroma takes them, and finds nothing any more.
+            raise RequestRefused(
+                f"{self._where}: vectors that hold NaN or Infinity came from {self._model}. "
                 "See what the server serves under that name."
             )
         self.dimension = widths.pop()

@@ -1,9 +1,9 @@
 """Models whose finished calls are saved with the run and never paid for twice."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 from langgraph.config import get_config
 from langgraph.func import task
@@ -22,11 +22,38 @@ BUDGET = "__tmas_budget"
 """Where a run's configuration holds the Budget that calls are charged to."""
 LOG = "__tmas_log"
 """Where it holds the CallLog that they are noted in."""
+CONNECT = "__tmas_connect"
+"""Where it may hold a Connect, to be used in the pool's place."""
 SEED_SPACING = 2048
 """Base seeds are multiples of this: reply j of a request draws with base + j, as in vLLM."""
 _AGAIN = SEED_SPACING // 2
 """From base + this on: the seeds of what is asked for once more after it was truncated."""
 _BLOCKS = 2**31 // SEED_SPACING
+
+
+class Client(Protocol):
+    """What is needed of the client of an endpoint."""
+
+    @property
+    def takes_n(self) -> bool:
+        """Whether one request may ask for several replies."""
+        ...
+
+    def asked_for_n(self, *, came: bool) -> None:
+        """Note whether all replies of one request came."""
+        ...
+
+    async def ask(self, prompt: Prompt, ask: Ask, note: Callable[[Call], None]) -> Call:
+        """Make one call; `note` its record, however it ended.
+
+        Raises:
+            CallError: no reply came.
+        """
+        ...
+
+
+Connect = Callable[[Endpoint], Awaitable[Client]]
+"""Gives the client of an endpoint."""
 
 
 def checkpointed(
@@ -61,7 +88,7 @@ class _Caller:
 
     async def __call__(self, prompt: Prompt, *, n: int = 1) -> list[Reply]:
         """Return up to `n` independent replies."""
-        client = await pool.connect(self.endpoint)
+        client = await self._client()
         replies: list[Reply] = []
         lost = None
         if n == 1 or client.takes_n:
@@ -126,7 +153,7 @@ class _Caller:
         if budget and not self.unbudgeted:
             budget.check()
             ask = replace(ask, seconds=budget.seconds_left)
-        client = await pool.connect(self.endpoint)
+        client = await self._client()
         notes: list[Awaitable[None]] = []
 
         def note(call: Call) -> None:
@@ -145,6 +172,10 @@ class _Caller:
             raise
         finally:
             await asyncio.gather(*notes)
+
+    async def _client(self) -> Client:
+        connect: Connect = get_config().get("configurable", {}).get(CONNECT, pool.connect)
+        return await connect(self.endpoint)
 
     def _more(self, purpose: str) -> tuple[int | None, dict[str, Any]]:
         """Most tokens, and further fields, of what is asked for once more."""

@@ -128,15 +128,18 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(short) + (f" and {more:,} more" if more else "")
 
 
-def explained(fault: Fault, where: str) -> CallError:
-    """What to tell people of `fault` at the endpoint `where`, and what they can do."""
+def explained(fault: Fault, where: str, variable: str = "TMAS_API_KEY") -> CallError:
+    """What to tell people of `fault` at the endpoint `where`, and what they can do.
+
+    `variable` of the environment is the one that holds its key.
+    """
     said = f"{where}: {fault.words}"
     if fault.kind in _DOWN:
         advice = _MANY_FILES if "open files" in fault.said else _DOWN[fault.kind]
         return EndpointDown(f"{said}. {advice}", fault.status)
     if fault.status in (401, 403):
         reason = ": ".join(filter(None, (f"HTTP {fault.status}", fault.said.rstrip("."))))
-        said = f"{where}: the key is refused ({reason}). Set TMAS_API_KEY."
+        said = f"{where}: the key is refused ({reason}). Set {variable}."
     elif fault.kind in ("malformed", "foreign"):
         said = f"{where}: the reply is not in OpenAI's form ({fault.words}). {_BASE_URL}"
     elif fault.status == 404:

@@ -1,0 +1,139 @@
+import asyncio
+from dataclasses import dataclass
+
+import pytest
+
+from tmas_graph.evaluation.row_log import Job
+from tmas_graph.evaluation.scheduling import Admission
+
+pytestmark = pytest.mark.anyio
+
+
+@dataclass
+class Load:
+    in_flight: int = 0
+    waiting: int = 0
+    allowed: int = 4
+
+
+class Jobs:
+    """Jobs that make their calls, and end, when they are told to."""
+
+    def __init__(self, allowed: int, width: int) -> None:
+        self.load = Load(allowed=allowed)
+        self.width = width
+        self.admission = Admission(lambda: self.load, lambda job: width)
+        self.begun: list[str] = []
+        self.ends: dict[str, asyncio.Future[None]] = {}
+
+    async def work(self, job: Job) -> None:
+        self.begun.append(job.problem)
+        self.ends[job.problem] = asyncio.get_running_loop().create_future()
+        await self.ends[job.problem]
+
+    def run(self, count: int) -> "asyncio.Task[None]":
+        jobs = (Job(f"p{i}", "m") for i in range(count))
+        return asyncio.create_task(self.admission.run(jobs, self.work))
+
+    def ask(self, name: str) -> None:
+        """Its calls reach the limiter."""
+        self.load.in_flight += self.width
+        self.admission.asked(Job(name, "m"))
+
+    def end(self, name: str) -> None:
+        self.load.in_flight -= self.width
+        self.ends[name].set_result(None)
+
+
+async def settle() -> None:
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+async def test_no_more_begin_than_fill_the_limiter():
+    jobs = Jobs(allowed=4, width=2)
+    running = jobs.run(5)
+    await settle()
+    assert jobs.begun == ["p0", "p1"]
+    jobs.ask("p0")
+    jobs.ask("p1")
+    await settle()
+    assert jobs.begun == ["p0", "p1"]
+    for name in ("p0", "p1", "p2", "p3", "p4"):
+        jobs.end(name)
+        await settle()
+        for begun in jobs.begun:
+            jobs.admission.asked(Job(begun, "m"))
+        await settle()
+    await running
+    assert jobs.begun == ["p0", "p1", "p2", "p3", "p4"]
+    assert jobs.admission.running == 0
+
+
+async def test_another_begins_when_calls_end_though_no_job_does():
+    jobs = Jobs(allowed=2, width=2)
+    running = jobs.run(2)
+    await settle()
+    jobs.ask("p0")
+    await settle()
+    assert jobs.begun == ["p0"]
+    jobs.load.in_flight = 0
+    jobs.admission.changed()
+    await settle()
+    assert jobs.begun == ["p0", "p1"]
+    jobs.ends["p0"].set_result(None)
+    jobs.ends["p1"].set_result(None)
+    await running
+
+
+async def test_one_runs_though_it_is_wider_than_the_limiter():
+    jobs = Jobs(allowed=1, width=8)
+    running = jobs.run(2)
+    await settle()
+    assert jobs.begun == ["p0"]
+    jobs.ends["p0"].set_result(None)
+    await settle()
+    assert jobs.begun == ["p0", "p1"]
+    jobs.ends["p1"].set_result(None)
+    await running
+
+
+async def test_none_begins_once_it_is_closed():
+    jobs = Jobs(allowed=1, width=1)
+    running = jobs.run(3)
+    await settle()
+    jobs.admission.closed = True
+    jobs.ends["p0"].set_result(None)
+    await running
+    assert jobs.begun == ["p0"]
+
+
+async def test_an_error_of_one_ends_the_others_and_is_raised_itself():
+    jobs = Jobs(allowed=2, width=1)
+    running = jobs.run(3)
+    await settle()
+    assert jobs.begun == ["p0", "p1"]
+    jobs.ends["p0"].set_exception(OSError("full"))
+    with pytest.raises(OSError, match="full"):
+        await running
+    assert jobs.ends["p1"].cancelled()
+    assert jobs.begun == ["p0", "p1"]
+
+
+async def test_a_cancelled_run_waits_for_its_jobs_to_stop():
+    jobs, stopped = Jobs(allowed=2, width=1), list[str]()
+
+    async def work(job: Job) -> None:
+        try:
+            await jobs.work(job)
+        finally:
+            await asyncio.sleep(0)
+            stopped.append(job.problem)
+
+    names = [Job("p0", "m"), Job("p1", "m")]
+    running = asyncio.create_task(jobs.admission.run(names, work))
+    await settle()
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert sorted(stopped) == ["p0", "p1"]

@@ -1,0 +1,158 @@
+"""`tmas estimate`: what a run will take, before it is started."""
+
+import json
+import tempfile
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tmas_graph.cli.options import (
+    Assignments,
+    BaseUrl,
+    Candidates,
+    Config,
+    Iterations,
+    Json,
+    LocalModel,
+    ModelName,
+    Preset,
+    Verifications,
+    changes_of,
+)
+from tmas_graph.cli.run import AnswerKey, IdKey, Methods, QuestionKey, Split
+
+if TYPE_CHECKING:
+    from tmas_graph.evaluation.estimating import Amount, Estimate, Total
+
+
+def estimate(
+    benchmark: Annotated[
+        str | None, typer.Argument(help="A data set's name, a JSONL file, or a Hugging Face id.")
+    ] = None,
+    methods: Methods = None,
+    measured: Annotated[
+        int, typer.Option("--problems", min=1, help="So many are solved to measure them.")
+    ] = 3,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Problems that the run will have; default: all.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Keep what was measured as a run, from which tmas run goes on."),
+    ] = None,
+    of: Annotated[
+        Path | None,
+        typer.Option("--of", metavar="RUN", help="Estimate from this run, without any call."),
+    ] = None,
+    path: Annotated[
+        str | None, typer.Option("--from", help="Where your copy of a named data set is.")
+    ] = None,
+    split: Split = None,
+    id_key: IdKey = None,
+    question_key: QuestionKey = None,
+    answer_key: AnswerKey = None,
+    as_json: Json = False,
+    preset: Preset = None,
+    candidates: Candidates = None,
+    verifications: Verifications = None,
+    iterations: Iterations = None,
+    assignments: Assignments = None,
+    base_url: BaseUrl = None,
+    model: ModelName = None,
+    local_model: LocalModel = None,
+    config: Config = None,
+) -> None:
+    """Say what a run will take: calls, tokens, money and hours, from a few problems."""
+    if (benchmark is None) == (of is None):
+        raise typer.BadParameter("give a data set, or --of with the folder of a run")
+    from tmas_graph.cli import run_session
+    from tmas_graph.evaluation.entrants import labels_in
+    from tmas_graph.evaluation.planning import More
+
+    if of is not None:
+        _tell(of, limit, as_json=as_json, kept=True)
+        return
+    changes = changes_of(
+        assignments,
+        candidates=candidates,
+        verifications=verifications,
+        iterations=iterations,
+        base_url=base_url,
+        model=model,
+        local_model=local_model,
+    )
+    keys = {"split": split, "problem_id": id_key, "question": question_key, "answer": answer_key}
+    problems = run_session.Problems(benchmark or "", path, keys, "1/1")
+    sample = run_session.sampled(problems, limit, measured)
+    wanted = More(labels_in(methods or []), ids=sample.ids, changes=changes)
+    with tempfile.TemporaryDirectory() if out is None else nullcontext(out) as folder:
+        run_session.start(
+            Path(folder), problems, wanted, config, preset, as_json=as_json, quiet=True
+        )
+        _tell(Path(folder), sample.all, as_json=as_json, kept=out is not None)
+
+
+def _tell(folder: Path, problems: int | None, *, as_json: bool, kept: bool) -> None:
+    from tmas_graph.evaluation.estimating import estimates, pace_in, rows_in, total
+    from tmas_graph.evaluation.run_folder import read_plan
+    from tmas_graph.running import run_blocking
+
+    plan = read_plan(folder)
+    each = estimates(rows_in(folder), plan.entrants, problems or len(plan.problems))
+    pace = run_blocking(lambda: pace_in(folder))
+    whole = total(each, pace, plan.settings.concurrency)
+    if as_json:
+        said = {"methods": [asdict(one) for one in each], "total": asdict(whole)}
+        print(json.dumps(said, indent=2))  # noqa: T201
+    else:
+        _print(each, whole, plan.settings.concurrency, folder if kept else None)
+
+
+def _print(each: "list[Estimate]", whole: "Total", concurrency: int, folder: Path | None) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from tmas_graph.cli.plain import line, words
+    from tmas_graph.cli.run_view import duration
+
+    console, table = Console(), Table(box=None, padding=(0, 2, 0, 0))
+    for head in ("method", "problems", "measured", "calls", "at most", "tokens", "cost"):
+        table.add_column(head, justify="left" if head == "method" else "right", no_wrap=True)
+    for one in each:
+        table.add_row(
+            words(one.method),
+            f"{one.problems:,}",
+            f"{one.measured:,}",
+            _about(one.calls),
+            f"{one.most_calls:,}",
+            _about(one.tokens),
+            _about(one.cost) if one.cost.value else "–",
+        )
+    table.add_row("all", "", "", _about(whole.calls), "", _about(whole.tokens), "")
+    console.print(table)
+    if whole.seconds is not None and whole.per_call is not None:
+        told = (
+            f"about {duration(whole.seconds)}, if {concurrency:,} calls are in flight all the time "
+            f"and each takes {whole.per_call:.1f} s as those measured"
+        )
+        console.print(words(told), soft_wrap=True)
+    console.print(
+        "Assumed: the other problems are like those measured (± is 95 % of such a sum). A call is "
+        "a request: where the server gives several replies in one, fewer than at most.",
+        style="dim",
+        soft_wrap=True,
+    )
+    if folder is not None:
+        more = f"go on from here: tmas run --resume {line(str(folder))} --limit {each[0].problems}"
+        console.print(words(more), soft_wrap=True)
+
+
+def _about(amount: "Amount") -> str:
+    def shown(value: Any) -> str:
+        return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+    spread = "" if amount.spread is None else f" ± {shown(amount.spread)}"
+    return shown(amount.value) + spread

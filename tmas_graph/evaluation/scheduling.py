@@ -1,0 +1,90 @@
+"""When the next problem begins: as soon as the endpoints would else have too little to do.
+
+A job that has begun holds its state in memory until it ends, so that no more begin than it takes
+to keep the limiter full. Nothing here waits for time to pass: who makes, ends or asks for a call
+says that something `changed`.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol
+
+from tmas_graph.evaluation.row_log import Job
+
+
+class Load(Protocol):
+    """How busy the endpoints are."""
+
+    @property
+    def in_flight(self) -> int:
+        """Requests that are not answered."""
+
+    @property
+    def waiting(self) -> int:
+        """Requests that the limiter holds back."""
+
+    @property
+    def allowed(self) -> int:
+        """Requests that may be in flight."""
+
+
+class Admission:
+    """Lets jobs begin, each in a task of its own, while the limiter has room for their calls."""
+
+    def __init__(self, load: Callable[[], Load], width: Callable[[Job], int]) -> None:
+        """Look at `load()`; `width` says how many calls a job begins with."""
+        self._load = load
+        self._width = width
+        self._news = asyncio.Event()
+        self._warming: dict[Job, int] = {}
+        """Jobs whose first calls the limiter hasn't seen yet, with their widths."""
+        self.running = 0
+        self.most = 0
+        """The most jobs that ran at once."""
+        self.closed = False
+        """Let no further job begin."""
+
+    def changed(self) -> None:
+        """Look again whether there is room."""
+        self._news.set()
+
+    def asked(self, job: Job) -> None:
+        """Note that the limiter sees the calls of `job` now."""
+        if self._warming.pop(job, None) is not None:
+            self._news.set()
+
+    async def run(self, jobs: Iterable[Job], work: Callable[[Job], Awaitable[None]]) -> None:
+        """Do `work` for all `jobs`, the first ones first.
+
+        Raises:
+            Exception: the first that `work` raised; by then all other jobs are cancelled.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                for job in jobs:
+                    await self._until_room()
+                    if self.closed:
+                        break
+                    self._warming[job] = self._width(job)
+                    self.running += 1
+                    self.most = max(self.most, self.running)
+                    group.create_task(self._one(job, work))
+        except BaseExceptionGroup as errors:
+            raise errors.exceptions[0] from None
+
+    async def _one(self, job: Job, work: Callable[[Job], Awaitable[None]]) -> None:
+        try:
+            await work(job)
+        finally:
+            self.running -= 1
+            self._warming.pop(job, None)
+            self._news.set()
+
+    async def _until_room(self) -> None:
+        while self.running and not self.closed and not self._has_room():
+            self._news.clear()
+            await self._news.wait()
+
+    def _has_room(self) -> bool:
+        load = self._load()
+        return load.in_flight + load.waiting + sum(self._warming.values()) < load.allowed

@@ -1,0 +1,120 @@
+"""Begins a run, or lets one go on: the one way in for the command line and for Python."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from tmas_graph.errors import SettingsError, StorageError, ThreadError
+from tmas_graph.evaluation.datasets import Dataset
+from tmas_graph.evaluation.planning import More, asked, extended, incomparable, news, refuse
+from tmas_graph.evaluation.row_log import RowLog
+from tmas_graph.evaluation.run_folder import FILE, Plan, owned, read_plan, write_plan
+from tmas_graph.evaluation.run_standing import RunStanding
+from tmas_graph.evaluation.runner import UNWATCHED, Runner, Watch
+from tmas_graph.settings import Settings
+from tmas_graph.threads import open_threads
+
+_GOES_ON = (
+    "iterations",
+    "early_stop",
+    "early_stop_share",
+    "early_stop_score",
+    "early_stop_iterations",
+    "max_calls",
+    "max_total_tokens",
+    "max_cost",
+    "max_seconds",
+    "judge",
+)
+"""Settings after whose change a finished problem may have to go on, or to be graded anew."""
+
+
+async def begin(
+    folder: Path, plan: Plan, found: Dataset, *, watch: Watch = UNWATCHED
+) -> RunStanding:
+    """Run `plan` in `folder` from the start.
+
+    Raises:
+        SettingsError: there is something in the folder already.
+        TmasError: the run can't go on; what finished is kept.
+    """
+    _refuse_used(folder)
+    plan.limits.check()
+    plan = await asked(plan)
+    with owned(folder):
+        _refuse_used(folder)
+        write_plan(folder, plan)
+        return await _run(folder, plan, found, watch)
+
+
+async def go_on(
+    folder: Path,
+    more: More,
+    keys: Settings,
+    *,
+    accept_changes: bool = False,
+    tell: Callable[[list[str]], None] = lambda news: None,
+    watch: Watch = UNWATCHED,
+) -> RunStanding:
+    """Let the run in `folder` go on, with `more` where that is given.
+
+    Args:
+        folder: of the run.
+        more: what it is to do beyond its plan.
+        keys: the settings in force here, of which the keys alone are taken.
+        accept_changes: go on though rows that are there would not fit those to come.
+        tell: called with what changed since it began, if anything did.
+        watch: told what happens.
+
+    Raises:
+        ThreadChanged: something changed that old rows don't fit.
+        TmasError: the run can't go on; what finished is kept.
+    """
+    if not (folder / FILE).is_file():
+        read_plan(folder)  # says that it is no run, before anything is made there
+    more.limits.check()
+    with owned(folder):
+        old = read_plan(folder)
+        if old.parts:
+            raise ThreadError(
+                f"run: {folder} is a merge of {', '.join(old.parts)}. Resume one of those, "
+                "and merge anew."
+            )
+        found = old.source.load()
+        plan = await asked(extended(old, found, more, keys))
+        if not accept_changes:
+            refuse(folder, incomparable(old, plan))
+        if changes := news(old, plan):
+            tell(changes)
+        if reopened := _reopened(old, plan):  # before the plan says so: rows can be made anew
+            log = RowLog(folder)
+            log.keep({job for job in log.written() if job.method not in reopened})
+        write_plan(folder, plan)
+        return await _run(folder, plan, found, watch)
+
+
+async def _run(folder: Path, plan: Plan, found: Dataset, watch: Watch) -> RunStanding:
+    async with open_threads(folder) as store:
+        return await Runner(folder, plan, found, store, watch).run()
+
+
+def _reopened(old: Plan, new: Plan) -> set[str]:
+    """Methods whose finished problems may have more to do."""
+    before = {e.label: e.settings for e in old.entrants}
+    return {
+        e.label
+        for e in new.entrants
+        if e.label in before
+        and any(getattr(before[e.label], n) != getattr(e.settings, n) for n in _GOES_ON)
+    }
+
+
+def _refuse_used(folder: Path) -> None:
+    if (folder / FILE).exists():
+        raise SettingsError(
+            f"--out: there is a run in {folder}. Let it go on with --resume {folder}, or give "
+            "another folder."
+        )
+    if folder.is_file():
+        raise StorageError(f"--out: {folder} is a file. Give a folder.")
+    if (folder / "tmas.sqlite").exists():
+        raise SettingsError(f"--out: {folder} holds other threads. Give a folder of the run's own.")
