@@ -1,33 +1,27 @@
 """What the synthetic reasoner finds in a prompt: by reading it, and in no other way.
 
-It reads as a language model would: statements like "c_{3} = 17" wherever they stand, approaches by
-their names, scores and headings. What a template leaves out, a parser loses or the retrieval
-doesn't offer, it can't know.
+It goes by the headings of the templates and by what stands below them. What a template leaves out,
+a parser loses or the retrieval doesn't offer, it can't know.
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
-from reasoner.world import NAMES
+from benchmarks.reasoner.statements import Claim, Finding, claims, denies, finding, strategy_of
 
-_STATES = r"(?:=|equals|is equal to|is|:)"
-_VALUE = re.compile(rf"\$?\b([a-z]\d*)_\{{?(\d+)\}}?\$?\s*{_STATES}\s*\$?(\d+)\b")
-_DENIES = re.compile(
-    r"not true|is wrong|are wrong|fails|isn't|is not|don't|doesn't|avoid|≠|mistake|refuted|instead of"
-)
-_ATTEMPT = re.compile(r"^## (?:Attempt|Candidate|Solution|Reference) (\d+)(.*)$", re.MULTILINE)
+_ATTEMPT = re.compile(r"^## (?:Attempt|Solution) (\d+)(.*)$", re.MULTILINE)
+_REVIEW = re.compile(r"^## (?:Check|Review) \d+.*$", re.MULTILINE)
 _SCORE = re.compile(r"score[^:\d]*:? *([01](?:\.\d+)?)")
-_ITEM = re.compile(r"^- (?:(?P<id>E\d+) )?\[(?P<kind>\w+)\] (?P<text>.*)$", re.MULTILINE)
+_ITEM = re.compile(r"^- (?:(?P<id>E\d+) )?(?:\[(?P<kind>\w+)\] )?(?P<text>.*)$", re.MULTILINE)
 _LISTED = re.compile(r"^- (?:(?P<id>G\d+) )?(?P<name>[^:\n]+)(?::|$)", re.MULTILINE)
-_BOXED = re.compile(r"\\boxed\{(\d+)\}")
 _SECTION = re.compile(r"^# (.+)$", re.MULTILINE)
-_NAMED = re.compile("|".join(re.escape(name) for name in sorted(NAMES, key=len, reverse=True)))
-
-Claim = tuple[str, int]
-"""A value's name, and what it is said to be."""
+_CODE = re.compile(r"Puzzle ([0-9a-f]{8})")
+_FOUND = re.compile(r"^What the checks found: (.*)$", re.MULTILINE)
+_EXPERIENCE = ("Experience", "What is noted", "From other", "Propositions")
+_SOLUTIONS = ("Proposed solution", "Your first solution", "An attempt at it", "Your last answer")
+_NOTES = ("Notes on", "What the others say, condensed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,22 +31,15 @@ class Seen:
     number: int
     score: float | None
     strategy: str | None
-    claims: frozenset[Claim]
-    """What its text states."""
-    confirmed: frozenset[Claim]
-    """What its summary says that the checks confirm."""
-    doubted: frozenset[Claim]
-    """What its summary says is wrong."""
-    corrections: frozenset[Claim]
-    """What its summary says holds instead."""
-    hopeless: bool
-    """Whether its summary says that the approach can't succeed."""
-    answer: int | None
+    claims: tuple[Claim, ...]
+    """What its text states, each once."""
+    found: Finding
+    """What its summary says of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """An item of the experience bank as a prompt shows it."""
+    """An item of a bank as a prompt shows it."""
 
     id: str
     kind: str
@@ -68,87 +55,51 @@ class Read:
     """All that a prompt says."""
 
     code: str
+    """Of the problem; empty if it shows none."""
     task: str
+    """What it asks for; empty if it asks for nothing."""
     attempts: tuple[Seen, ...] = ()
     items: tuple[Noted, ...] = ()
     listed: Mapping[str, str] = field(default_factory=dict)
     """Strategies of a list, with their ids where it gives some."""
     checks: tuple[str, ...] = ()
+    """Checks or reviews of the solution."""
     solution: str = ""
+    """The one that it is about: proposed, or the reasoner's own."""
+    notes: str = ""
+    steps: str = ""
+    graded: bool = False
+    """Whether a self-assessment is asked for."""
+    answers: tuple[str, ...] = ()
+    """The reference and the given answer, where two are to be compared."""
 
 
 def read(text: str) -> Read:
     """Read a prompt."""
-    sections = dict(_sections(text))
-    code = re.search(r"Puzzle ([0-9a-f]{8})", text)
-    attempts = [body for head, body in sections.items() if _ATTEMPT.search(body)]
-    items = [body for head, body in sections.items() if _is_experience(head)]
-    listed = [body for head, body in sections.items() if head.startswith("Strategies")]
-    checks = [body for head, body in sections.items() if head.startswith("Checks")]
-    solution = next((b for h, b in sections.items() if h.startswith("Proposed solution")), "")
-    task = next((head for head in reversed(sections) if head.startswith("Your task")), "")
+    sections = list(_blocks(_SECTION, text))
+    code = _CODE.search(text)
+    tasks = [(head[1], body) for head, body in sections if head[1].startswith("Your task")]
+    task, asked = tasks[-1] if tasks else ("", "")
+
+    def under(*begins: str) -> list[str]:
+        return [body for head, body in sections if head[1].startswith(begins)]
+
+    reviews = under("Checks of", "What reviewers", "A review")
+    items = [item for body in under(*_EXPERIENCE) for item in _items(body, "conclusion")]
+    items += [item for body in under("Pitfalls") for item in _items(body, "pitfall")]
     return Read(
         code=code[1] if code else "",
         task=task.removeprefix("Your task:").strip(),
-        attempts=tuple(seen for body in attempts for seen in _attempts(body)),
-        items=tuple(item for body in items for item in _items(body)),
-        listed={name: id for body in listed for name, id in _listed(body)},
-        checks=tuple(check for body in checks for check in re.split(r"^## Check.*$", body, flags=re.M)[1:]),
-        solution=solution,
+        attempts=tuple(seen for _, body in sections for seen in _attempts(body)),
+        items=tuple(items),
+        listed={name: id for body in under("Strategies") for name, id in _listed(body)},
+        checks=tuple(check for body in reviews for check in _reviews(body)),
+        solution="\n".join(under(*_SOLUTIONS)),
+        notes="\n".join(under(*_NOTES)),
+        steps="\n".join(under("Steps so far")).strip(),
+        graded="Self-assessment:" in asked,
+        answers=tuple(body.strip() for body in under("Reference answer", "Given answer")),
     )
-
-
-def claims(text: str) -> list[Claim]:
-    """Every "name = value" in `text`, in order."""
-    return [(f"{m[1]}_{{{m[2]}}}", int(m[3])) for m in _VALUE.finditer(text)]
-
-
-def strategy_of(text: str) -> str | None:
-    """The approach that `text` names first."""
-    found = _NAMED.search(text)
-    return found[0] if found else None
-
-
-def answer_of(text: str) -> int | None:
-    """The last boxed number."""
-    boxed = _BOXED.findall(text)
-    return int(boxed[-1]) if boxed else None
-
-
-def judged(check: str) -> tuple[set[Claim], set[Claim], set[Claim], bool]:
-    """What one check confirms, what it doubts, what it holds instead, and is the approach lost?"""
-    confirmed, doubted, instead = set[Claim](), set[Claim](), set[Claim]()
-    for sentence in re.split(r"(?<=[.;])\s+", check):
-        found = claims(sentence)
-        if not found:
-            continue
-        if _DENIES.search(sentence):
-            doubted.add(found[0])
-            instead.update(claim for claim in found[1:] if claim[0] == found[0][0])
-        else:
-            confirmed.update(found)
-    return confirmed, doubted, instead, "can't reach the goal" in check
-
-
-def votes(attempts: Sequence[Seen]) -> Mapping[str, Counter[int]]:
-    """For each value how much speaks for what: scores of who states it, and what checks say."""
-    counts: dict[str, Counter[int]] = {}
-    for seen in attempts:
-        weight = 0.3 if seen.score is None else 0.2 + seen.score
-        for name, value in seen.claims:
-            counts.setdefault(name, Counter())[value] += int(100 * weight)
-        for name, value in seen.confirmed:
-            counts.setdefault(name, Counter())[value] += 60
-        for name, value in seen.doubted:
-            counts.setdefault(name, Counter())[value] -= 200
-        for name, value in seen.corrections:
-            counts.setdefault(name, Counter())[value] += 60
-    return counts
-
-
-def _sections(text: str) -> Iterator[tuple[str, str]]:
-    for head, body in _blocks(_SECTION, text):
-        yield head[1], body
 
 
 def _blocks(heading: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str], str]]:
@@ -158,42 +109,36 @@ def _blocks(heading: re.Pattern[str], text: str) -> Iterator[tuple[re.Match[str]
         yield head, text[head.end() : following.start() if following else len(text)]
 
 
-def _is_experience(head: str) -> bool:
-    return head.startswith(("Experience", "What is noted", "From other"))
+def _reviews(body: str) -> list[str]:
+    return _REVIEW.split(body)[1:] or [body]
 
 
 def _attempts(body: str) -> Iterator[Seen]:
     for head, text in _blocks(_ATTEMPT, body):
-        found = re.search(r"^What the checks found: (.*)$", text, re.MULTILINE)
-        summary = found[1] if found else ""
-        solution = text.replace(found[0], "") if found else text
-        confirmed, doubted, instead, hopeless = judged(summary)
+        summary = _FOUND.search(text)
+        said = summary[1] if summary else ""
+        solution = text.replace(summary[0], "") if summary else text
         score = _SCORE.search(head[2])
         yield Seen(
             number=int(head[1]),
             score=float(score[1]) if score else None,
-            strategy=strategy_of(solution) or strategy_of(summary),
-            claims=frozenset(claims(solution)),
-            confirmed=frozenset(confirmed),
-            doubted=frozenset(doubted),
-            corrections=frozenset(instead),
-            hopeless=hopeless,
-            answer=answer_of(solution),
+            strategy=strategy_of(solution) or strategy_of(said),
+            claims=tuple(dict.fromkeys(claims(solution))),
+            found=finding(said),
         )
 
 
-def _items(body: str) -> Iterator[Noted]:
+def _items(body: str, kind: str) -> Iterator[Noted]:
     for found in _ITEM.finditer(body):
-        text = found["text"]
-        said = claims(text)
-        support = re.search(r"\(supported by (\d+)\)", text)
+        said = claims(found["text"])
+        support = re.search(r"\(supported by (\d+)\)", found["text"])
         yield Noted(
             id=found["id"] or "",
-            kind=found["kind"],
+            kind=found["kind"] or kind,
             claim=said[0] if said else None,
-            denied=bool(_DENIES.search(text)),
+            denied=denies(found["text"]),
             support=int(support[1]) if support else 0,
-            strategy=strategy_of(text),
+            strategy=strategy_of(found["text"]),
         )
 
 

@@ -94,7 +94,8 @@ class World:
             return self.answer
         if rng.random() < self.nature.attraction:
             return self.attractor
-        return rng.choice([n for n in range(100, 1000) if n != self.answer])
+        other = rng.randrange(100, 999)
+        return other + (other >= self.answer)
 
     def derived(
         self, value: Value, chance: float, avoid: frozenset[int], rng: random.Random
