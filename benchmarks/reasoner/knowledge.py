@@ -72,13 +72,13 @@ def of_notes(seen: Read) -> Knowledge:
             tally.setdefault(name, Counter())[value] += voices
         if strategy := strategy_of(line):
             approaches[strategy] += voices
-    likely = {name: value for name, counts in tally.items() if (value := _most(counts))}
-    return Knowledge(likely=likely, approaches=approaches)
+    return Knowledge(likely=_majorities(tally), approaches=approaches)
 
 
 def _worth(seen: Seen, skill: Skill) -> float:
     score = _UNSCORED if seen.score is None else seen.score
-    return (0.1 + score) ** skill.merit * (skill.clings if seen.found.hopeless else 1)
+    told = float((0.1 + score) ** skill.merit)
+    return told * skill.clings if seen.found.hopeless else told
 
 
 def _remembered(items: Iterable[Noted]) -> tuple[dict[str, int], dict[str, set[int]]]:
@@ -102,7 +102,7 @@ def _agreed(attempts: Sequence[Seen]) -> dict[str, int]:
         for name, value in one.claims:
             tally.setdefault(name, Counter())[value] += 1
         _count(tally, one.found)
-    return {name: value for name, counts in tally.items() if (value := _most(counts))}
+    return _majorities(tally)
 
 
 def _count(tally: dict[str, Counter[int]], found: Finding) -> None:
@@ -112,10 +112,14 @@ def _count(tally: dict[str, Counter[int]], found: Finding) -> None:
         tally.setdefault(name, Counter())[value] -= 3
 
 
-def _most(counts: Counter[int]) -> int | None:
-    """The value for which more than half of at least two voices speak."""
-    (value, most), voices = counts.most_common(1)[0], sum(n for n in counts.values() if n > 0)
-    return value if most >= 2 and most > voices / 2 else None
+def _majorities(tally: Mapping[str, Counter[int]]) -> dict[str, int]:
+    """For each name the value for which more than half of at least two voices speak, if any."""
+    found: dict[str, int] = {}
+    for name, counts in tally.items():
+        (value, most), voices = counts.most_common(1)[0], sum(n for n in counts.values() if n > 0)
+        if most >= 2 and most > voices / 2:
+            found[name] = value
+    return found
 
 
 def _add(wrong: dict[str, set[int]], found: Iterable[Claim]) -> None:

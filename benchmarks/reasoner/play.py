@@ -1,4 +1,4 @@
-"""The synthetic reasoner: a reply to any prompt of ours; each follows from the prompt and a seed."""
+"""The synthetic reasoner: a reply to any prompt of ours, which follows from it and a seed."""
 
 import random
 import re

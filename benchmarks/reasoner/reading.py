@@ -7,6 +7,7 @@ a parser loses or the retrieval doesn't offer, it can't know.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import zip_longest
 
 from benchmarks.reasoner.statements import Claim, Finding, claims, denies, finding, strategy_of
@@ -74,6 +75,7 @@ class Read:
     """The reference and the given answer, where two are to be compared."""
 
 
+@lru_cache(maxsize=64)  # candidates that exploit are all shown the same
 def read(text: str) -> Read:
     """Read a prompt."""
     sections = list(_blocks(_SECTION, text))

@@ -17,7 +17,7 @@ LOST = "can't reach the goal"
 _STATES = r"(?:=|equals|is equal to|is|:)"
 _VALUE = re.compile(rf"\$?\b([a-z]\d*)_\{{?(\d+)\}}?\$?\s*{_STATES}\s*\$?(\d+)\b")
 _DENIES = re.compile(
-    r"not true|is wrong|are wrong|fails|isn't|is not|don't|doesn't|avoid|≠|mistake|refuted|instead of"
+    r"not true|(?:is|are) wrong|fails|isn't|is not|don't|doesn't|avoid|≠|mistake|refuted|instead of"
 )
 _BOXED = re.compile(r"\\boxed\{(\d+)\}")
 _NAMED = re.compile("|".join(re.escape(name) for name in sorted(NAMES, key=len, reverse=True)))

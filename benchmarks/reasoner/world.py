@@ -14,13 +14,15 @@ from functools import cached_property, lru_cache
 
 NAMES = (
     "double counting", "generating functions", "strong induction", "infinite descent",
-    "the pigeonhole principle", "an extremal argument", "modular arithmetic", "a telescoping sum",
-    "a bijection to lattice paths", "linear recurrences", "the probabilistic method",
-    "roots of unity filtering", "a graph colouring", "barycentric coordinates", "inversion",
-    "complex numbers", "a potential function", "symmetric polynomials", "an exchange argument",
-    "Burnside counting", "Lagrange interpolation", "a greedy construction", "vector projections",
-    "convexity and Jensen", "a parity invariant", "transfer matrices", "the rearrangement inequality",
-    "a monovariant", "finite differences", "a p-adic valuation", "spiral similarity", "Hall matchings",
+    "the pigeonhole principle", "an extremal argument", "modular arithmetic",
+    "a telescoping sum", "a bijection to lattice paths", "linear recurrences",
+    "the probabilistic method", "roots of unity filtering", "a graph colouring",
+    "barycentric coordinates", "inversion", "complex numbers", "a potential function",
+    "symmetric polynomials", "an exchange argument", "Burnside counting",
+    "Lagrange interpolation", "a greedy construction", "vector projections",
+    "convexity and Jensen", "a parity invariant", "transfer matrices",
+    "the rearrangement inequality", "a monovariant", "finite differences", "a p-adic valuation",
+    "spiral similarity", "Hall matchings",
 )  # fmt: skip
 """Names of strategies."""
 
@@ -76,9 +78,7 @@ class World:
     def habits(self) -> Mapping[str, float]:
         """How readily each strategy comes to mind; they sum to 1."""
         raw = [1 / (place + 1) ** self.nature.habit for place in range(len(self.strategies))]
-        return {
-            name: weight / sum(raw) for name, weight in zip(self.strategies, raw, strict=True)
-        }
+        return {name: weight / sum(raw) for name, weight in zip(self.strategies, raw, strict=True)}
 
     def needed(self, strategy: str) -> tuple[Value, ...]:
         """The values that a solution by `strategy` goes through, in order."""
