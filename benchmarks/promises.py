@@ -39,7 +39,7 @@ class Promise:
 
 
 def judged(found: Found, noises: Sequence[float]) -> list[Promise]:
-    """Every promise by both measures."""
+    """Every promise by both measures, as far as those were run whom it is about."""
     return [
         promise
         for name, measure in MEASURES.items()
@@ -47,7 +47,7 @@ def judged(found: Found, noises: Sequence[float]) -> list[Promise]:
             *_rising(found, name, measure),
             *_banks(found, name, measure),
             *_epsilon(found, name, measure),
-            *_noise(found, noises, name, measure),
+            *_noise(found, [x for x in noises if f"tmas, noise {x:g}" in found], name, measure),
         )
     ]
 
@@ -63,6 +63,8 @@ def table(promises: Sequence[Promise]) -> Table:
 
 
 def _rising(found: Found, name: str, measure: Measure) -> list[Promise]:
+    if "tmas" not in found:
+        return []
     runs, last = found["tmas"], length(found["tmas"]) - 1
     ends = {0: "its first", last // 2: "its middle", max(0, last - 2): "the last but two"}
     return [
@@ -78,6 +80,8 @@ def _rising(found: Found, name: str, measure: Measure) -> list[Promise]:
 
 
 def _banks(found: Found, name: str, measure: Measure) -> list[Promise]:
+    if not {"tmas", "tmas-neither", *_BANKS} <= found.keys():
+        return []
     whole, neither = (by_problem(found[n], measure) for n in ("tmas", "tmas-neither"))
     made = []
     for ablation, bank in _BANKS.items():
@@ -89,20 +93,22 @@ def _banks(found: Found, name: str, measure: Measure) -> list[Promise]:
 
 
 def _epsilon(found: Found, name: str, measure: Measure) -> list[Promise]:
-    whole = by_problem(found["tmas"], measure)
+    ends = [x for x in (0.0, 1.0) if {"tmas", f"tmas[epsilon={x}]"} <= found.keys()]
     return [
         _promise(
             f"ε 0.2 beats ε {end:g}",
             name,
             by_problem(found[f"tmas[epsilon={end}]"], measure),
-            whole,
+            by_problem(found["tmas"], measure),
         )
-        for end in (0.0, 1.0)
+        for end in ends
     ]
 
 
 def _noise(found: Found, noises: Sequence[float], name: str, measure: Measure) -> list[Promise]:
     """Worse checks cost, yet the first step costs less than half of it, and no step most of it."""
+    if "tmas" not in found or not noises:
+        return []
     runs = [found["tmas"], *(found[f"tmas, noise {noise:g}"] for noise in noises)]
     levels = [by_problem(one, measure) for one in runs]
     best, worst = levels[0], levels[-1]

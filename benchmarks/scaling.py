@@ -13,6 +13,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
@@ -170,6 +171,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--candidates", type=int, default=Size().candidates, help="N")
     parser.add_argument("--verifications", type=int, default=Size().verifications, help="M")
     parser.add_argument("--iterations", type=int, default=Size().iterations, help="T")
+    parser.add_argument("--only", default="", help="entrants whose names match this expression")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--to", type=Path, default=Path("scaling"), help="folder of the results")
     return parser.parse_args()
@@ -187,6 +189,7 @@ def main() -> None:
     )
     grid = min(options.problems, options.grid_problems)
     jobs = list(planned(size, options.problems, grid, options.seeds))
+    jobs = [job for job in jobs if re.search(options.only, job.entrant.name)]
     found = all_runs(jobs, options.processes, options.to / "scaling.json")
     console = Console(width=120)
     console.print(curves.table(found))

@@ -27,11 +27,15 @@ def draw_all(
     except ImportError:
         print('no plots: matplotlib isn\'t installed. Run: pip install "tmas-graph[plot]"')
         return
-    ablations = [name for name in compared if name.startswith("tmas")]
-    rivals = ["tmas", *(name for name in compared if not name.startswith("tmas"))]
+    run = [name for name in compared if name in found]
+    ablations = [name for name in run if name.startswith("tmas")]
+    rivals = [name for name in run if name not in ablations]
     _by_iteration_and_token(found, ablations, folder / "ablations.png")
-    _by_iteration_and_token(found, rivals, folder / "rivals.png")
-    _along_grids(found, _axes_of(grids, noises, size), folder / "grids.png")
+    if rivals:
+        _by_iteration_and_token(found, [*ablations[:1], *rivals], folder / "rivals.png")
+    axes = _axes_of(grids, noises, size)
+    there = {name: {x: e for x, e in axis.items() if e in found} for name, axis in axes.items()}
+    _along_grids(found, {name: axis for name, axis in there.items() if axis}, folder / "grids.png")
 
 
 def _axes_of(

@@ -25,6 +25,8 @@ class Knowledge:
     wrong: Mapping[str, frozenset[int]] = field(default_factory=dict)
     approaches: Mapping[str, float] = field(default_factory=dict)
     """How much speaks for each approach that is shown."""
+    lost: frozenset[str] = frozenset()
+    """Approaches that are said to be dead ends."""
 
 
 def of_attempts(seen: Read, skill: Skill) -> Knowledge:
@@ -38,7 +40,7 @@ def of_attempts(seen: Read, skill: Skill) -> Knowledge:
             approaches[one.strategy] = approaches.get(one.strategy, 0) + weight
     for one in seen.attempts:
         _add(wrong, one.found.doubted)
-    return Knowledge(trusted, _agreed(seen.attempts), _frozen(wrong), approaches)
+    return Knowledge(trusted, _agreed(seen.attempts), _frozen(wrong), approaches, frozenset(lost))
 
 
 def of_reviews(seen: Read) -> Knowledge:
@@ -59,7 +61,9 @@ def of_reviews(seen: Read) -> Knowledge:
             kept[claim[0]] = claim[1]
     strategy = strategy_of(seen.solution)
     lost = sum(one.hopeless for one in found) > len(found) / 2
-    return Knowledge(kept, likely, _frozen(wrong), {strategy: 1.0} if strategy and not lost else {})
+    approaches = {strategy: 1.0} if strategy else {}
+    gone = frozenset({strategy} if strategy and lost else ())
+    return Knowledge(kept, likely, _frozen(wrong), approaches, gone)
 
 
 def of_notes(seen: Read) -> Knowledge:

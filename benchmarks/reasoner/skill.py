@@ -26,10 +26,12 @@ class Skill:
     """Keeps to the approach of an attempt it is shown, viable or not, rather than to habit."""
     merit: float = 1.0
     """How far a score counts when it picks whom to follow: exponent of (0.1 + score)."""
-    clings: float = 0.2
+    clings: float = 0.1
     """Weight that an approach keeps which the checks call a dead end."""
+    leaves: float = 0.5
+    """Gives up an approach that reviews call a dead end, if told that it may."""
     obeys: float = 0.95
-    """Leaves out a strategy that it is told to avoid."""
+    """Leaves out a strategy that it is told to avoid, in a list or as a pitfall."""
 
     # Checking one
     sees_slip: float = 0.7

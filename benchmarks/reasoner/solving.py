@@ -6,6 +6,7 @@ to which they lead. It never learns whether that is right.
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 
 from benchmarks.reasoner import knowledge
 from benchmarks.reasoner.knowledge import Knowledge
@@ -51,6 +52,8 @@ class Solver:
     def from_reviews(self, seen: Read) -> str:
         """Repair a solution."""
         known = knowledge.of_reviews(seen)
+        if known.lost and self.rng.random() < self.skill.leaves:
+            known = replace(known, approaches={})
         written = self._written(self._approach(known), known)
         return self._graded(written) if seen.graded else written
 
@@ -138,7 +141,11 @@ class Solver:
         shown = {n: w for n, w in known.approaches.items() if n in self.place.habits and w > 0}
         if shown and self.rng.random() < self.skill.fixates:
             return self.drawn(shown)
-        return self.drawn(self.place.habits)
+        left = {n: w for n, w in self.place.habits.items() if not self._shuns(n, known)}
+        return self.drawn(left or self.place.habits)
+
+    def _shuns(self, strategy: str, known: Knowledge) -> bool:
+        return strategy in known.lost and self.rng.random() < self.skill.obeys
 
     def _written(self, strategy: str, known: Knowledge) -> str:
         found = {v.name: self._found(v, known) for v in self.place.needed(strategy)}

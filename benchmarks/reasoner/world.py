@@ -31,7 +31,7 @@ NAMES = (
 class Nature:
     """How hard problems are."""
 
-    strategies: int = 16
+    strategies: int = 12
     """That come to mind at all."""
     viable: int = 2
     easy: float = 0.1
@@ -40,7 +40,7 @@ class Nature:
     """That every strategy needs."""
     own_values: int = 2
     """That one strategy needs on top."""
-    habit: float = 1.1
+    habit: float = 1.6
     """How much more often the first strategies come to mind: exponent of Zipf's law."""
     attraction: float = 0.75
     """Share of wrong values and answers that are the one which all tend to."""
@@ -114,7 +114,7 @@ class World:
 
     def _viable(self, rng: random.Random) -> list[str]:
         first = rng.random() < self.nature.easy
-        hidden = rng.sample(self.strategies[2:], self.nature.viable)
+        hidden = rng.sample(self.strategies[2:] or self.strategies, self.nature.viable)
         return [self.strategies[0], *hidden[1:]] if first else hidden
 
 

@@ -23,7 +23,13 @@ pytestmark = pytest.mark.anyio
 CODE, TEXT = question(3)
 WORLD = world(CODE, Nature())
 SMALL = Settings.preset(
-    "paper", base_url="http://reasoner", candidates=5, verifications=3, iterations=3, epsilon=0.5
+    "paper",
+    base_url="http://reasoner",
+    candidates=3,
+    verifications=2,
+    iterations=2,
+    epsilon=0.5,
+    mode_draws="stratified",
 )
 
 
