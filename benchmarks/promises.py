@@ -66,7 +66,7 @@ def _rising(found: Found, name: str, measure: Measure) -> list[Promise]:
     if "tmas" not in found:
         return []
     runs, last = found["tmas"], length(found["tmas"]) - 1
-    ends = {0: "its first", last // 2: "its middle", max(0, last - 2): "the last but two"}
+    ends = {max(0, last - 2): "the last but two", last // 2: "its middle", 0: "its first"}
     return [
         _promise(
             f"TMAS: its last iteration beats {words}",

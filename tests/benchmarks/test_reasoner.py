@@ -2,10 +2,11 @@
 
 import random
 import re
+from collections.abc import Sequence
 
 import pytest
 
-from benchmarks.reasoner.direct import Reasoner
+from benchmarks.reasoner.direct import Reasoner, Spoken
 from benchmarks.reasoner.lengths import Lengths
 from benchmarks.reasoner.play import CHECKING, NOTING, SOLVING, Player, UnknownPrompt
 from benchmarks.reasoner.reading import read
@@ -14,9 +15,11 @@ from benchmarks.reasoner.skill import Skill
 from benchmarks.reasoner.solving import Solver
 from benchmarks.reasoner.statements import claims, strategy_of
 from benchmarks.reasoner.world import Nature, question, world
+from tmas_graph.agents import experience, strategy_lines
 from tmas_graph.agents.verification import score_of
 from tmas_graph.methods import METHODS
-from tmas_graph.prompts import Prompts
+from tmas_graph.models.replies import Reply
+from tmas_graph.prompts import Message, Prompts
 from tmas_graph.settings import Settings
 
 pytestmark = pytest.mark.anyio
@@ -199,3 +202,35 @@ def test_values_are_derived_from_the_seed_alone() -> None:
 def test_no_reply_has_a_heading_that_a_prompt_could_take_for_its_own() -> None:
     texts = [one(prompt("solution_initial"), seed) for seed in range(50)]
     assert not [text for text in texts if re.search(r"^#", text, re.MULTILINE)]
+
+
+class Recorded(Reasoner):
+    """Keeps what it was shown and what it said, by task."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: dict[str, list[tuple[str, str]]] = {}
+
+    def speak(self, messages: Sequence[Message], seed: int, n: int = 1) -> Spoken:
+        spoken = super().speak(messages, seed, n)
+        shown = messages[-1]["content"]
+        self.said.setdefault(spoken.task, []).extend((shown, text) for text in spoken.texts)
+        return spoken
+
+
+async def test_what_it_notes_is_read_back_whole_and_reaches_those_who_exploit() -> None:
+    reasoner = Recorded()
+    await solved(3, "tmas", SMALL.model_copy(update={"iterations": 3}), reasoner)
+    notes = [text for _, text in reasoner.said["note what the next attempts can reuse"]]
+    assert notes
+    for text in notes:
+        lines = [line for line in text.splitlines() if line.startswith("- ")]
+        read_back = experience.parse(Reply(text))
+        assert len(read_back.added) + read_back.unknown == len(lines)
+    items = [item.text for text in notes[:-1] for item in experience.parse(Reply(text)).added]
+    exploiting = "\n".join(text for text, _ in reasoner.said["improve on the earlier attempts"])
+    assert items
+    assert [item for item in items if item in exploiting]
+    for _, text in reasoner.said["list the strategies that were tried"]:
+        lines = [strategy_lines.read(line, ["x"] * 9, 9) for line in text.splitlines()]
+        assert all(line.attempts and (line.name or line.listed) for line in lines)

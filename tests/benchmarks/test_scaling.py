@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import curves, promises, scaling, scaling_plots
+from benchmarks.reasoner import sketch
 from benchmarks.reasoner.direct import Reasoner
 from benchmarks.reasoner.play import Player
 from benchmarks.reasoner.runs import Point, solved
@@ -47,14 +48,12 @@ def test_a_promise_holds_only_if_the_whole_interval_is_on_its_side() -> None:
 
 
 def test_a_cliff_is_seen() -> None:
-    levels = (0.2, 0.2, 0.2, 0.2)
     assert verdicts(everything())["no cliff: the step to noise 0.25"] == "does not hold"
     gradual = {f"tmas, noise {n:g}": 0.9 - 0.7 * n for n in scaling.NOISES}
     found = everything(**gradual)
     assert {verdicts(found)[f"no cliff: the step to noise {n:g}"] for n in scaling.NOISES} == {
         "holds"
     }
-    assert len(levels) == len(scaling.NOISES)
 
 
 def test_a_run_that_ended_early_stands_as_at_its_end() -> None:
@@ -113,3 +112,13 @@ def test_values_that_the_experience_bank_carries_make_solutions_right() -> None:
         pass_at_1(m, skill, settings) for m in ("self-consistency[candidates=9]", "tmas[epsilon=0]")
     )
     assert carried > 2 * alone
+
+
+def test_the_sketch_carries_values_too() -> None:
+    easy = Nature(strategies=2, viable=2, easy=1.0, shared_values=5, own_values=0)
+    skill = replace(Skill(nature=easy), derives=0.6)
+    shape = sketch.Shape(candidates=3, verifications=4, iterations=3, epsilon=0.0)
+    runs_of = [sketch.run(number, 0, skill, shape) for number in range(20)]
+    first, last = (sum(run[t].right for run in runs_of) for t in (0, -1))
+    assert last > 2 * first
+    assert sketch.run(3, 0, skill, shape) == runs_of[3]
