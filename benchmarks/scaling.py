@@ -115,7 +115,6 @@ def planned(size: Size, main: int, grid: int, seeds: int) -> Iterator[Job]:
 
 def run_chunk(jobs: Sequence[Job]) -> list[list[Point]]:
     """Make these runs in this process."""
-    logging.disable(logging.WARNING)
     return asyncio.run(_all_of(jobs))
 
 
@@ -136,16 +135,27 @@ def all_runs(jobs: Sequence[Job], processes: int, file: Path) -> curves.Found:
     known = json.loads(file.read_text()) if file.exists() else {}
     missing = [job for job in jobs if job.key not in known]
     chunks = [missing[begin : begin + CHUNK] for begin in range(0, len(missing), CHUNK)]
-    # Forking would take the threads of Chroma and numpy along, in whatever state they are.
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
-        running = {pool.submit(run_chunk, chunk): chunk for chunk in chunks}
-        for done, future in enumerate(as_completed(running), 1):
-            made = zip(running[future], future.result(), strict=True)
-            known |= {job.key: [asdict(point) for point in run] for job, run in made}
-            if done % 20 == 0 or done == len(chunks):
-                _write(file, known)
-                print(f"{done} of {len(chunks)} parts", flush=True)
+    for done, (chunk, made) in enumerate(_made(chunks, processes), 1):
+        pairs = zip(chunk, made, strict=True)
+        known |= {job.key: [asdict(point) for point in run] for job, run in pairs}
+        if done % 5 == 0 or done == len(chunks):
+            _write(file, known)
+            print(f"{done} of {len(chunks)} parts", flush=True)
     return by_name((job, [Point(**point) for point in known[job.key]]) for job in jobs)
+
+
+def _made(
+    chunks: Sequence[Sequence[Job]], processes: int
+) -> Iterator[tuple[Sequence[Job], list[list[Point]]]]:
+    """Each chunk with its runs, as they come; a single process is this one."""
+    if processes == 1:
+        yield from ((chunk, run_chunk(chunk)) for chunk in chunks)
+        return
+    # Forking would take the threads of Chroma and numpy along, in whatever state they are.
+    context, quiet = get_context("spawn"), (logging.WARNING,)
+    with ProcessPoolExecutor(processes, context, logging.disable, quiet) as pool:
+        running = {pool.submit(run_chunk, chunk): chunk for chunk in chunks}
+        yield from ((running[future], future.result()) for future in as_completed(running))
 
 
 def by_name(runs: Iterable[tuple[Job, list[Point]]]) -> curves.Found:
