@@ -1,6 +1,7 @@
 """What `tmas run` does once its options are read: run, watch, report, tell how to go on."""
 
 import asyncio
+import gc
 import json
 import os
 import sys
@@ -147,6 +148,9 @@ def _sat(
     begun: list[RunStanding] = []
 
     def note(standing: RunStanding) -> None:
+        # What is loaded stays: going through it again and again would stop the loop for 100 ms.
+        gc.collect()
+        gc.freeze()
         begun.append(standing)
         view.begun(standing)
 
