@@ -28,7 +28,15 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         tmas_graph.slove  # noqa: B018
 
 
-@pytest.mark.parametrize("module", ["tmas_graph", "tmas_graph.cli", "tmas_graph.configuration"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "tmas_graph",
+        "tmas_graph.cli",
+        "tmas_graph.configuration",
+        "tmas_graph.grpo",
+    ],
+)
 def test_what_is_heavy_is_not_loaded_by_an_import(module: str) -> None:
     code = f"import sys, {module}; print(*sorted({{m.split('.')[0] for m in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -43,5 +51,5 @@ def test_every_error_is_ours_and_of_a_standard_kind() -> None:
         if isinstance(kind, type) and issubclass(kind, errors.TmasError)
     ]
     standard = (ValueError, ConnectionError, RuntimeError, LookupError, OSError, ImportError)
-    assert len(kinds) == 15
+    assert len(kinds) == 16
     assert [k for k in kinds if k is not errors.TmasError and not issubclass(k, standard)] == []

@@ -14,6 +14,7 @@ TmasError
 │  └─ ThreadChanged                    it was made with other prompts, models or settings
 ├─ ItemError (ValueError)              an item of a memory isn't there, or can't be taken in
 ├─ StorageError (OSError)              a folder or database can't be used
+├─ TrainingStopped (RuntimeError)      a training run can't go on with sense
 └─ MissingExtra (ImportError)          an optional dependency isn't installed
 
 Every message reads `where: what is wrong, with the value seen. What to do.`
@@ -91,6 +92,10 @@ class ItemError(TmasError, ValueError):
 
 class StorageError(TmasError, OSError):
     """A folder or a database can't be used."""
+
+
+class TrainingStopped(TmasError, RuntimeError):
+    """A training run can't go on with sense; the message has the numbers that say so."""
 
 
 class MissingExtra(TmasError, ImportError):

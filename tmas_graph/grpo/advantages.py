@@ -15,6 +15,7 @@ Departures from the paper: 1. it divides by the standard deviation; here that is
 """
 
 from collections.abc import Mapping, Sequence
+from math import sqrt
 from typing import Literal
 
 import torch
@@ -96,4 +97,4 @@ def spread(logged: Mapping[str, Rate], component: str) -> float:
     """Give the standard deviation of `component` over all rows that `logged` was made from."""
     mean = logged[f"reward/{component}/mean"].value
     square = logged[f"reward/{component}/square"].value
-    return max(square - mean * mean, 0.0) ** 0.5
+    return sqrt(max(square - mean * mean, 0.0))

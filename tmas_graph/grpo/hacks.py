@@ -13,9 +13,13 @@ _RUN = 8
 """Words in a row that are the same in bank and completion: a copy, not a coincidence."""
 _BETWEEN_BOXES = re.compile(r"[\s$,;.*()\[\]\\]*(?:and|or)?[\s$,;.*()\[\]\\]*")
 _NAMED = re.compile(
-    r"^\W*(?:strategy|approach|method|idea)\W*[:–—]\s*(?P<name>[^\n]*)", re.IGNORECASE | re.MULTILINE
+    r"^\W*(?:strategy|approach|method|idea)\W*[:–—]\s*(?P<name>[^\n]*)",
+    re.IGNORECASE | re.MULTILINE,
 )
-_COMMON = frozenset("a an and by for from in is it of on or that the then this to we with".split())
+_COMMON = frozenset(
+    ("a", "an", "and", "by", "for", "from", "in", "is", "it", "of", "on", "or", "that", "the")
+    + ("then", "this", "to", "use", "using", "we", "with")
+)
 
 
 def final_text(text: str) -> str:

@@ -4,10 +4,11 @@ Hidden states meet the output head in tiles of a few tokens; backward computes e
 anew. What is alive at any time is one tile of [tile × V], never [N × V]: at V = 152k and 8k
 tokens the dense way holds 5 GB for the logits alone, and several times that in backward.
 
-With p = softmax(z), z = (h Wᵀ + u Bᵀ)/τ, ℓ = log p[y], H = −Σ p log p, a tile's gradient is
-∂ℓ/∂z_j = [j = y] − p_j  and  ∂H/∂z_j = −p_j (log p_j + H).
+With p = softmax(z), z = (h Wᵀ + u Bᵀ)/τ, H = −Σ p log p, a tile's gradient is
+∂(log p_y)/∂z_j = [j = y] − p_j  and  ∂H/∂z_j = −p_j (log p_j + H).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -80,7 +81,7 @@ class _Tiled(torch.autograd.Function):
     """(hidden [N, H], weight [V, H], low [N, K], up [V, K], targets [N]) to two of [N]."""
 
     @staticmethod
-    def forward(  # noqa: D102
+    def forward(
         ctx: Any,
         hidden_NH: Tensor,
         weight_VH: Tensor,
@@ -90,7 +91,7 @@ class _Tiled(torch.autograd.Function):
         plan: _Plan,
     ) -> tuple[Tensor, Tensor]:
         wide = _wide(plan.dtype)
-        factors = _Factors.cast(hidden_NH, weight_VH, low_NK, up_VK, plan.dtype)
+        factors = _Factors.cast((hidden_NH, weight_VH, low_NK, up_VK), plan.dtype)
         logprobs_N = hidden_NH.new_empty(len(targets_N), dtype=wide)
         log_sums_N, entropies_N = torch.empty_like(logprobs_N), torch.empty_like(logprobs_N)
         for at in range(0, len(targets_N), plan.tile):
@@ -111,14 +112,13 @@ class _Tiled(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, by_logprobs_N: Tensor | None, by_entropies_N: Tensor | None) -> Any:  # noqa: D102
-        *inputs, targets_N, log_sums_N, entropies_N = ctx.saved_tensors
-        plan: _Plan = ctx.plan
-        factors = _Factors.cast(*inputs, plan.dtype)
-        needed = ctx.needs_input_grad
-        sums = _Sums.like(inputs, needed)
+    def backward(ctx: Any, by_logprobs_N: Tensor | None, by_entropies_N: Tensor | None) -> Any:
         if by_logprobs_N is None and by_entropies_N is None:
             return None, None, None, None, None, None
+        plan: _Plan = ctx.plan
+        inputs, (targets_N, log_sums_N, entropies_N) = ctx.saved_tensors[:4], ctx.saved_tensors[4:]
+        factors = _Factors.cast(inputs, plan.dtype)
+        sums = _Sums.like(inputs, ctx.needs_input_grad)
         for at in range(0, len(targets_N), plan.tile):
             part = slice(at, at + plan.tile)
             logits_TV = factors.logits(part, plan).sub_(log_sums_N[part, None])
@@ -164,17 +164,14 @@ class _Factors(NamedTuple):
     up_VK: Tensor | None
 
     @classmethod
-    def cast(
-        cls,
-        hidden_NH: Tensor,
-        weight_VH: Tensor,
-        low_NK: Tensor | None,
-        up_VK: Tensor | None,
-        dtype: torch.dtype,
-    ) -> "_Factors":
+    def cast(cls, inputs: Sequence[Tensor | None], dtype: torch.dtype) -> "_Factors":
         """Cast all four; without a copy where the dtype is that already."""
-        small = [None if low is None else low.to(dtype) for low in (low_NK, up_VK)]
-        return cls(hidden_NH.to(dtype), weight_VH.to(dtype), *small)
+        hidden_NH, weight_VH, low_NK, up_VK = (
+            None if one is None else one.to(dtype) for one in inputs
+        )
+        assert hidden_NH is not None
+        assert weight_VH is not None
+        return cls(hidden_NH, weight_VH, low_NK, up_VK)
 
     def logits(self, part: slice, plan: _Plan) -> Tensor:
         """Scaled logits [T, V] of one tile."""
@@ -194,7 +191,7 @@ class _Sums:
     up_VK: Tensor | None
 
     @classmethod
-    def like(cls, inputs: list[Tensor | None], needed: tuple[bool, ...]) -> "_Sums":
+    def like(cls, inputs: Sequence[Tensor | None], needed: Sequence[bool]) -> "_Sums":
         return cls(
             *(
                 torch.zeros_like(one) if one is not None and wanted else None

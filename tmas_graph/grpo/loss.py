@@ -82,7 +82,9 @@ class LossOutputs:
 def policy_loss(given: LossInputs, settings: LossSettings | None = None) -> LossOutputs:
     """Give Σ over tokens of weight · loss; its gradient is that of the whole step's share."""
     settings = settings or LossSettings()
-    mask_N = torch.ones_like(given.row_N, dtype=torch.bool) if given.mask_N is None else given.mask_N
+    mask_N = (
+        torch.ones_like(given.row_N, dtype=torch.bool) if given.mask_N is None else given.mask_N
+    )
     ratios_N = _ratios(given, mask_N, settings)
     clipped_N, shares = _surrogate(given, ratios_N, settings)
     mismatch_N, mismatch_sums = _mismatch(given, mask_N, settings)
@@ -176,3 +178,13 @@ def _mismatch(
 def _per_row(values_N: Tensor, given: LossInputs) -> Tensor:
     sums_R = values_N.new_zeros(given.weights_R.shape)
     return sums_R.index_add(0, given.row_N, values_N)
+
+
+def likelihood_loss(
+    logprobs_N: Tensor, row_N: Tensor, weights_R: Tensor, mask_N: Tensor
+) -> LossOutputs:
+    """Give Σ over tokens of weight · −log p: supervised fine-tuning."""
+    losses_N = torch.where(mask_N, -logprobs_N, 0.0)
+    loss = (losses_N * weights_R[row_N]).sum()
+    detached_N = losses_N.detach()
+    return LossOutputs(loss, {"tokens": mask_N.sum(), "nll": detached_N.sum()}, detached_N)

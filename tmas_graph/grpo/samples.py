@@ -5,9 +5,9 @@ several ways, and the log-probabilities belong to one of them.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from tmas_graph.errors import SettingsError
 
@@ -69,6 +69,12 @@ class TrainingRow:
     """Place of its group among those of the step, over all ranks."""
     advantage: float = 1.0
     """Unused by supervised fine-tuning."""
+    old_logprobs: tuple[float, ...] = ()
+    """By the trainer before the first of several steps on these rows; empty: as they are now."""
+
+    def with_old(self, old_logprobs: tuple[float, ...]) -> Self:
+        """Give the same row with other `old_logprobs`."""
+        return replace(self, old_logprobs=old_logprobs)
 
 
 class Rate(NamedTuple):

@@ -42,8 +42,8 @@ def weights(
 ) -> Tensor:
     """Give weights_R of this rank's rows, float64, 0 for rows without a counted token.
 
-    `counted` holds the rows' lengths, `groups` the place of each row's group among those of all ranks; a group
-    may be spread over ranks. `constant` is L.
+    `counted` holds the rows' lengths, `groups` the place of each row's group
+    among those of all ranks; a group may be spread over ranks. `constant` is L.
 
     Raises:
         SettingsError: `normaliser` is "constant" and L isn't given.
@@ -68,7 +68,9 @@ def weights(
     return torch.where(tokens_R > 0, weights_R, 0.0)
 
 
-def _totals(tokens_R: Tensor, group_R: Tensor, here: Tensor, summed: Summed) -> tuple[Tensor, Tensor]:
+def _totals(
+    tokens_R: Tensor, group_R: Tensor, here: Tensor, summed: Summed
+) -> tuple[Tensor, Tensor]:
     """Counted tokens of each group, and rows that have any, over all ranks."""
     # Ranks must agree on how many groups there are before they can add up vectors of that length;
     # the sum is more than enough.
