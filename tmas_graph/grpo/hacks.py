@@ -17,8 +17,7 @@ _NAMED = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _COMMON = frozenset(
-    ("a", "an", "and", "by", "for", "from", "in", "is", "it", "of", "on", "or", "that", "the")
-    + ("then", "this", "to", "use", "using", "we", "with")
+    "a an and by for from in is it of on or that the then this to use using we with".split()  # noqa: SIM905
 )
 
 

@@ -170,9 +170,9 @@ def _mismatch(
     if settings.mismatch == "mask":
         outside_N = outside_N | (ratio_N < settings.mismatch_low)
     sums["mismatch_cut"] = (outside_N & known_N).sum()
-    if settings.mismatch == "mask":
-        return torch.where(outside_N, 0.0, ratio_N), sums
-    return ratio_N.clamp(max=settings.mismatch_high), sums
+    cut = 0.0 if settings.mismatch == "mask" else settings.mismatch_high
+    weights_N = torch.where(outside_N, cut, ratio_N)
+    return torch.where(known_N, weights_N, 1.0), sums
 
 
 def _per_row(values_N: Tensor, given: LossInputs) -> Tensor:
