@@ -72,8 +72,9 @@ def prepare(model: Any, settings: ModelSettings) -> Policy:
     if settings.lora:
         model = _with_adapter(model, settings.lora)
     if settings.gradient_checkpointing:
-        # The re-entrant kind loses gradients where inputs need none, as below an adapter.
-        model.gradient_checkpointing_enable({"use_reentrant": False})
+        # transformers has renamed it. The re-entrant kind loses gradients below an adapter.
+        newer = getattr(model, "activation_checkpointing_enable", None)
+        (newer or model.gradient_checkpointing_enable)({"use_reentrant": False})
     model.train()  # what checkpoints its layers only does so in this mode
     return Policy(model, autocast=None if settings.autocast == "none" else torch.bfloat16)
 
