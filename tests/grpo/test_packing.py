@@ -37,6 +37,16 @@ def test_a_packed_row_starts_anew_at_each_sequence() -> None:
     assert batch.row_N.tolist() == [0, 0, 1]
 
 
+def test_what_is_left_of_a_row_is_a_sequence_of_its_own() -> None:
+    given = [Sample((1,), (2,)), Sample((3, 4), (5, 6)), Sample((7,), ())]
+    batch = pack(given, width=4, pad_id=9)
+    assert batch.input_ids_BT.tolist() == [[3, 4, 5, 6], [1, 2, 7, 9]]
+    assert batch.position_ids_BT.tolist() == [[0, 1, 2, 3], [0, 1, 0, 0]]
+    assert batch.starts_R.tolist() == [4, 0, 6]
+    assert batch.source_N.tolist() == [4, 1, 2]
+    assert batch.targets_N.tolist() == [2, 5, 6]
+
+
 def test_a_padded_batch_is_filled_at_the_end() -> None:
     batch = pad([Sample((1, 2), (3, 4)), Sample((5,), (6,))], pad_id=9)
     assert batch.input_ids_BT.tolist() == [[1, 2, 3, 4], [5, 6, 9, 9]]

@@ -11,6 +11,11 @@ from tmas_graph.grpo.policy import Policy
 ROWS = samples(5)
 
 
+def rows(given):
+    """Packed into rows as wide as need be."""
+    return pack(given, width=1)
+
+
 def one_by_one(model: nn.Module, temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
     """The obvious way: each sample alone, through the model's own logits."""
     logprobs, entropies = [], []
@@ -25,7 +30,7 @@ def one_by_one(model: nn.Module, temperature: float = 1.0) -> tuple[torch.Tensor
 
 
 @pytest.mark.parametrize("make", [tiny_qwen, tiny_llama])
-@pytest.mark.parametrize("way", [pack, pad])
+@pytest.mark.parametrize("way", [pack, rows, pad])
 @pytest.mark.parametrize("temperature", [1.0, 0.6])
 def test_packed_equals_padded_equals_one_by_one(make, way, temperature: float) -> None:
     found = []
@@ -58,9 +63,15 @@ def test_a_model_whose_packed_sequences_see_one_another_is_found_out() -> None:
         def forward(self, *given, position_ids=None, **more):
             return super().forward(*given, **more)
 
-    model = tiny_qwen()
-    model.model.__class__ = Leaky
-    assert not Policy(model).packs
+    for attention in ("sdpa", "flash_attention_2"):
+        model = tiny_qwen()
+        assert Policy(model).packs
+        model.model.__class__ = Leaky
+        # Only the name: a batch is then made of one row.
+        policy = Policy(model)
+        policy.in_one_row = attention != "sdpa"
+        assert not policy.packs
+        assert not policy.keeps_apart()
 
 
 def test_dropout_is_off_in_training() -> None:

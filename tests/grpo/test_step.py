@@ -63,7 +63,9 @@ def test_the_order_of_rows_changes_nothing() -> None:
 
 
 def test_the_gradient_is_that_of_finite_differences_through_the_model() -> None:
-    _, found, policy = step_on(ROWS, tokens_per_batch=30)
+    # Without clipping, which has kinks.
+    smooth = LossSettings(clip_low=1.0, clip_high=1e6, mismatch="truncate")
+    _, found, policy = step_on(ROWS, tokens_per_batch=30, loss=smooth)
     torch.manual_seed(2)
     for name in ("model.lm_head.weight", "model.model.layers.0.self_attn.q_proj.weight"):
         weight = dict(policy.named_parameters())[name]
@@ -73,9 +75,9 @@ def test_the_gradient_is_that_of_finite_differences_through_the_model() -> None:
         for size in (1e-3, -2e-3):
             with torch.no_grad():
                 weight.add_(size * direction)
-            losses.append(step_on(ROWS, policy)[0].loss)
+            losses.append(step_on(ROWS, policy, loss=smooth)[0].loss)
         slope = (losses[0] - losses[1]) / 2e-3
-        assert slope == pytest.approx(float((found[name] * direction).sum()), rel=2e-3)
+        assert slope == pytest.approx(float((found[name] * direction).sum()), rel=1e-4)
         with torch.no_grad():
             weight.add_(1e-3 * direction)
 

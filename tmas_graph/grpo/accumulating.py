@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tmas_graph.grpo.logprobs import TokenLogprobs
 from tmas_graph.grpo.loss import LossOutputs
-from tmas_graph.grpo.packing import Batch, bins, pack, pad, padded_bins
+from tmas_graph.grpo.packing import Batch, bins, padded_bins
 from tmas_graph.grpo.policy import Policy
 from tmas_graph.grpo.ranks import Ranks
 from tmas_graph.grpo.samples import Sample, TrainingRow
@@ -51,12 +51,6 @@ def microbatches(policy: Policy, rows: Sequence[TrainingRow], budget: int) -> li
     return bins(lengths, budget) if policy.packs else padded_bins(lengths, budget)
 
 
-def batched(policy: Policy, rows: Sequence[TrainingRow]) -> Batch:
-    """Put rows into one batch on the policy's device."""
-    samples = [row.sample for row in rows]
-    return (pack(samples) if policy.packs else pad(samples)).to(policy.device)
-
-
 def accumulate(
     policy: Policy,
     rows: Sequence[TrainingRow],
@@ -88,7 +82,7 @@ def accumulate(
 
 
 def _forward(policy: Policy, rows: Sequence[TrainingRow], weights_R: Tensor, way: Pass) -> Part:
-    batch = batched(policy, rows)
+    batch = policy.batched([row.sample for row in rows])
     reference_N = None
     if way.with_reference:
         with policy.reference():
@@ -126,7 +120,7 @@ def with_old_logprobs(
     """Give the rows with log-probabilities of the policy as it is, for several steps on them."""
     old = dict[int, tuple[float, ...]]()
     for places in microbatches(policy, rows, way.tokens_per_batch):
-        batch = batched(policy, [rows[place] for place in places])
+        batch = policy.batched([rows[place].sample for place in places])
         with torch.no_grad():
             logprobs_N = policy(batch, way.temperature).logprobs_N
         for at, place in enumerate(places):

@@ -2,8 +2,8 @@
 
 A packed row is one sequence after another; positions start at 0 in each, from which transformers
 (Qwen3, Llama and kin, with sdpa, eager or flash attention) makes a block-diagonal causal mask,
-provided that there is no cache and no mask is given. Models that don't do so are found out by
-`Policy.keeps_apart`, and get padded batches.
+provided that there is no cache and no mask is given. Flash attention does so for a single row
+only. Models that don't do so are found out by `Policy.keeps_apart`, and get padded batches.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,8 @@ class Batch:
     position_ids_BT: Tensor
     attention_mask_BT: Tensor | None
     """None: packed, or nothing is padded."""
+    starts_R: Tensor
+    """Place, in B · T, of each sample's first token."""
     source_N: Tensor
     """Place, in B · T, of the hidden state that predicts each completion token."""
     targets_N: Tensor
@@ -72,15 +74,29 @@ def padded_bins(lengths: Sequence[int], budget: int) -> list[list[int]]:
     return [sorted(places) for places in filled]
 
 
-def pack(samples: Sequence[Sample]) -> Batch:
-    """Put all samples into one row."""
-    ids = [token for sample in samples for token in _ids(sample)]
-    positions = [place for sample in samples for place in range(sample.length)]
-    starts, at = list[int](), 0
-    for sample in samples:
-        starts.append(at)
-        at += sample.length
-    return _batch(samples, torch.tensor([ids]), torch.tensor([positions]), None, starts)
+def pack(samples: Sequence[Sample], width: int | None = None, pad_id: int = 0) -> Batch:
+    """Put the samples one after another into rows of `width` positions, or into one row.
+
+    Rows as wide as the longest sample are the cheapest where attention costs T² for a row of T,
+    as it does wherever it isn't flash attention. What is left at the end of a row is filled with a
+    sequence of its own, which nothing is read from.
+    """
+    lengths = [sample.length for sample in samples]
+    width = sum(lengths) if width is None else max([width, *lengths])
+    filled = bins(lengths, width)
+    ids, positions = list[list[int]](), list[list[int]]()
+    starts = [0] * len(samples)
+    for row, places in enumerate(filled):
+        ids.append([])
+        positions.append([])
+        for place in places:
+            starts[place] = row * width + len(ids[row])
+            ids[row] += _ids(samples[place])
+            positions[row] += range(lengths[place])
+        left = width - len(ids[row])
+        ids[row] += [pad_id] * left
+        positions[row] += range(left)
+    return _batch(samples, torch.tensor(ids), torch.tensor(positions), None, starts)
 
 
 def pad(samples: Sequence[Sample], pad_id: int = 0) -> Batch:
@@ -117,6 +133,7 @@ def _batch(
         input_ids_BT,
         position_ids_BT,
         attention_mask_BT,
+        torch.tensor(starts, dtype=torch.long),
         torch.tensor(source, dtype=torch.long),
         torch.tensor(targets, dtype=torch.long),
         torch.arange(len(samples)).repeat_interleave(lengths),

@@ -1,6 +1,6 @@
 """The model that is trained: token log-probabilities of a batch, with and without its adapter."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, cast
 
@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from tmas_graph.errors import SettingsError
 from tmas_graph.grpo.logprobs import Head, TokenLogprobs, token_logprobs
-from tmas_graph.grpo.packing import Batch, pack
+from tmas_graph.grpo.packing import Batch, pack, pad
 from tmas_graph.grpo.samples import Sample
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ class Policy(nn.Module):
         self.is_sharded = False
         _refuse_unusual_head(self.base)
         _without_dropout(model)
+        # Flash attention reads where sequences begin from a batch of one row alone.
+        attention = str(getattr(self.base.config, "_attn_implementation", ""))
+        self.in_one_row = "flash" in attention
         self.packs = self.keeps_apart()
 
     @property
@@ -91,11 +94,25 @@ class Policy(nn.Module):
         with torch.no_grad(), cast(Any, self.model).disable_adapter():
             yield
 
+    def batched(self, samples: Sequence[Sample]) -> Batch:
+        """Put samples into one batch, in the form that suits the model."""
+        if not self.packs:
+            batch = pad(samples)
+        else:
+            longest = max(sample.length for sample in samples)
+            batch = pack(samples, None if self.in_one_row else longest)
+        return batch.to(self.device)
+
     def keeps_apart(self) -> bool:
-        """Do packed sequences not see one another? Found out with two short ones."""
-        alike, other = (pack([_probe(first), _probe(1)]).to(self.device) for first in (0, 1))
-        with torch.no_grad():
-            return torch.equal(self._hidden(alike)[-3:], self._hidden(other)[-3:])
+        """Do packed sequences not see one another? Found out with three short ones."""
+        found = list[Tensor]()
+        for first in (0, 1):
+            probes = [Sample((first, first, 1), ()), Sample((1, 0, 1), ()), Sample((1,) * 6, ())]
+            batch = pack(probes, None if self.in_one_row else 6).to(self.device)
+            with torch.no_grad():
+                # The first probe stands before the second, in a row of its own or of all.
+                found.append(self._hidden(batch)[batch.starts_R[1] :][:3])
+        return torch.equal(*found)
 
     def shard(self, precision: "MixedPrecisionPolicy") -> None:
         """Spread weights, gradients and moments over all ranks (FSDP2), layer by layer."""
@@ -119,10 +136,6 @@ class Policy(nn.Module):
                 use_cache=False,  # with a cache, packed sequences would see one another
             )
         return cast(Tensor, output.last_hidden_state).flatten(0, 1)
-
-
-def _probe(first: int) -> Sample:
-    return Sample((first, first, 1), ())
 
 
 def _backbone(base: Any) -> Any:
