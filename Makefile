@@ -6,7 +6,7 @@ ENGINE := $(VENV)-vllm
 DEMO ?= A box holds 6 eggs. How many eggs are in 7 boxes?
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-vllm check docs clean
+.PHONY: help demo test test-vllm check docs bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -28,6 +28,9 @@ check: $(VENV)/.dev ## run the linters and the type checker
 
 docs: $(VENV)/.dev ## write the generated parts of README and docs anew
 	$(BIN)/python docs/build.py
+
+bench: $(VENV)/.dev ## run all benchmarks (most of an hour) and write docs/benchmarks.md
+	$(BIN)/python -m benchmarks.report
 
 clean: ## remove what the other targets made
 	rm -rf $(VENV) $(ENGINE) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .langgraph_api

@@ -3,10 +3,10 @@
     python benchmarks/memory.py [--problems 100] [--items 100]
 
 Many problems share one persistent store; each has a ledger of its own. They write at once, four
-items at a time, and then look for what is nearest to a question. "given" vectors cost nothing to
+items at a time, and then choose what a prompt shows, as a run does. "given" vectors cost nothing to
 make; "hashing" includes what the default embedder does. "cold" is a first look, for which the rows
-are read, "warm" a later one, "Chroma's query" the same asked of Chroma with `ids`. The pause is the
-longest time for which the event loop stood still, beside that of a loop on which nothing runs.
+are read, "warm" a later one. The pause is the longest time for which the event loop stood still,
+beside that of a loop on which nothing runs; "in process" is Chroma without a process of its own.
 """
 
 import argparse
@@ -23,12 +23,17 @@ from rich.console import Console
 from rich.table import Table
 
 from tmas_graph.memory.chroma import Store, Where
+from tmas_graph.memory.chroma_client import Client
 from tmas_graph.memory.embeddings import DIMENSION, Embedder, Hashing
-from tmas_graph.memory.experience_bank import COLLECTION, ExperienceBank
+from tmas_graph.memory.experience_bank import ExperienceBank
 from tmas_graph.memory.items import Item
+from tmas_graph.memory.ledger import Entry
+from tmas_graph.memory.retrieval import offered, recalled
 
 BATCH = 4
 LOOKS = 100
+TOKENS = 4000
+Connect = Callable[[Where], Client]
 WORDS = ("use", "the", "sum", "of", "odd", "even", "prime", "divisor", "modulo", "bound", "graph")
 
 
@@ -90,9 +95,11 @@ def spread(times: list[float]) -> str:
     return f"{times[len(times) // 2]:.1f} / {times[int(len(times) * 0.95)]:.1f}"
 
 
-async def measured(embedder: Embedder, ledgers: list[list[Item]], folder: str) -> list[str]:
+async def measured(
+    embedder: Embedder, ledgers: list[list[Item]], store: Store, name: str
+) -> list[str]:
     """A line of the table."""
-    bank = ExperienceBank(Store(Where(folder)), embedder)
+    bank = ExperienceBank(store, embedder)
     await bank.open()
     await bank.store.claim()
     async with pauses() as idle:
@@ -106,36 +113,26 @@ async def measured(embedder: Embedder, ledgers: list[list[Item]], folder: str) -
     async with pauses() as busy:
         await asyncio.gather(*(write(i, items) for i, items in enumerate(ledgers)))
     rate = sum(map(len, ledgers)) / (time.perf_counter() - began)
-    bank.kept.clear()
-    rng = random.Random(2)
-    asked = [rng.choice(ledgers) for _ in range(LOOKS)]
-    ids = [[item.id for item in items] for items in asked]
-    [vector] = await embedder.embed(["x"])
-    await bank.store.read(COLLECTION, ids[0], vectors=True)  # after which the index is loaded
+    entries = [tuple(Entry(item.id, n // BATCH) for n, item in enumerate(of)) for of in ledgers]
+    asked = random.Random(2).choices(entries, k=LOOKS)
 
-    async def cold(some: list[str]) -> None:
+    async def look(ledger: tuple[Entry, ...]) -> None:
+        await offered(bank, await recalled(bank, ledger), ["the sum of odd squares"], TOKENS)
+
+    async def cold(ledger: tuple[Entry, ...]) -> None:
         bank.kept.clear()
-        await bank.nearest("the sum of odd squares", some)
+        await look(ledger)
 
-    async def query(some: list[str]) -> None:
-        collection = bank.store._made()._find(COLLECTION)
-        include: Any = ["documents", "metadatas", "distances"]
-        given = {"query_embeddings": [vector], "ids": some, "n_results": len(some)}
-        await asyncio.to_thread(collection.query, **given, include=include)
-
-    def look(some: list[str]) -> Awaitable[Any]:
-        return bank.nearest("the sum of odd squares", some)
-
-    first = await timed([lambda some=some: cold(some) for some in ids])
-    await asyncio.gather(*map(look, ids))
-    later = await timed([lambda some=some: look(some) for some in ids])
-    asked_of_chroma = await timed([lambda some=some: query(some) for some in ids])
+    await cold(asked[0])  # after which the index is loaded
+    first = await timed([lambda some=some: cold(some) for some in asked])
+    await asyncio.gather(*map(look, asked))
+    later = await timed([lambda some=some: look(some) for some in asked])
     async with pauses() as finding:
         bank.kept.clear()
-        await asyncio.gather(*map(look, ids))
+        await asyncio.gather(*map(look, asked))
     await bank.store.close()
     still = [f"{1e3 * meter.longest:.0f}" for meter in (idle, busy, finding)]
-    return [embedder.name, f"{rate:.0f}", *map(spread, (first, later, asked_of_chroma)), *still]
+    return [name, f"{rate:.0f}", *map(spread, (first, later)), *still]
 
 
 async def main() -> None:
@@ -158,15 +155,20 @@ async def main() -> None:
         "items written/s",
         "cold, ms p50/p95",
         "warm, ms p50/p95",
-        "Chroma's query, ms p50/p95",
         "pause idle, ms",
         "while 100 write, ms",
         "while 100 look, ms",
     ):
         table.add_column(head, justify="right")
-    for embedder in (Given(), Hashing()):
+    rows: tuple[tuple[Embedder, Connect | None, str], ...] = (
+        (Given(), None, "given"),
+        (Hashing(), None, "hashing"),
+        (Given(), Client, "given, in process"),
+    )
+    for embedder, connect, name in rows:
         with tempfile.TemporaryDirectory() as folder:
-            table.add_row(*await measured(embedder, ledgers, folder))
+            store = Store(Where(folder), connect=connect)
+            table.add_row(*await measured(embedder, ledgers, store, name))
     Console().print(table)
 
 

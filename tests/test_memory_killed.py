@@ -12,6 +12,7 @@ from endpoints.reasoner import Reasoner, role_of
 from endpoints.scripted import server
 
 from tmas_graph import Problem, Settings
+from tmas_graph.memory import chroma_process
 from tmas_graph.memory.chroma import Store
 from tmas_graph.memory.chroma_client import Client
 from tmas_graph.memory.experience_bank import COLLECTION
@@ -38,6 +39,7 @@ def work(home: str, name: str, pipe: Connection) -> None:
             await store.run(await store.get(name))
 
     Client.put = told  # type: ignore[method-assign]
+    chroma_process.connect = Client  # whom the kill is to strike
     asyncio.run(run())
     pipe.send("done")
 

@@ -3,6 +3,8 @@
 import asyncio
 import multiprocessing
 import random
+import sqlite3
+from contextlib import closing
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -14,7 +16,7 @@ from endpoints.reasoner import Reasoner, role_of
 from endpoints.scripted import server
 from noting import asked, came_in_time, lines_of, note_calls
 
-from tmas_graph import Problem, Settings
+from tmas_graph import Problem, Result, Settings
 from tmas_graph.records import Record
 from tmas_graph.threads import open_threads
 
@@ -107,3 +109,31 @@ def test_killed_20_times_it_repeats_no_finished_call_and_ends_the_same(tmp_path,
     assert values(broken, name) == values(whole, unbroken)
     assert calls == 12 * (4 * (1 + 3 + 1) + 2)
     assert in_flight < calls + KILLS * 4 * 3, "more was repeated than can have been in flight"
+
+
+LAST = "SELECT MAX(checkpoint_id) FROM checkpoints WHERE thread_id = ? AND checkpoint_ns = ''"
+
+
+@pytest.mark.parametrize("method", ["tmas", "self-consistency", "self-refine"])
+def test_one_that_ended_before_its_last_checkpoint_was_written_gives_its_result(tmp_path, method):
+    async def all_of_it(given: Settings) -> tuple[Result, Result, list[str]]:
+        async with open_threads(tmp_path) as store:
+            made = await store.create(PROBLEM, given, {}, method=method)
+            first = await store.run(made)
+            # What the last node gave is stored, as writes of the checkpoint before.
+            with closing(sqlite3.connect(tmp_path / "tmas.sqlite")) as database, database:
+                [last] = database.execute(LAST, (made.id,)).fetchone()
+                database.execute("DELETE FROM checkpoints WHERE checkpoint_id = ?", (last,))
+        events: list[str] = []
+        async with open_threads(tmp_path) as store:
+            again = await store.run(
+                await store.get(made.id), on_event=lambda event: events.append(event["event"])
+            )
+        return first, again, events
+
+    with server(script=Reasoner().short(), role_of=role_of) as at:
+        given = Settings(base_url=at.base_url, candidates=2, verifications=1, iterations=2)
+        first, again, events = asyncio.run(all_of_it(given))
+    assert again == first
+    assert len(at.requests) == first.usage.calls
+    assert events.count("result") == 1

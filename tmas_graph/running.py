@@ -88,7 +88,11 @@ async def follow(
     settings: Settings,
     on_event: OnEvent | None = None,
 ) -> Result:
-    """Run `graph` to its end, from `given` or, with None, from where its thread stands."""
+    """Run `graph` to its end, from `given` or, with None, from where its thread stands.
+
+    Every method ends by telling its result as an event; it comes once, also where the run had
+    been broken off after its last node and before the checkpoint that follows.
+    """
     result: Result | None = None
     stream: Any = graph.astream(
         given, config, context=settings, stream_mode="custom", subgraphs=True
@@ -98,7 +102,11 @@ async def follow(
             result = event["result"]
         if on_event is not None:
             on_event(event)
-    assert result is not None, "every method ends by stating its result"
+    if result is None:
+        result = (await graph.aget_state(config)).values["result"]
+        if on_event is not None:
+            on_event({"event": "result", "result": result})
+    assert result is not None
     return result
 
 

@@ -5,20 +5,17 @@ import multiprocessing
 import os
 import shutil
 import sqlite3
-import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from tmas_graph.errors import StorageError
-from tmas_graph.memory import chroma_client
 from tmas_graph.memory.chroma import Row, Store, Where, open_store
-from tmas_graph.memory.chroma_client import DATABASE
+from tmas_graph.memory.chroma_client import DATABASE, Client
 from tmas_graph.memory.damage import is_damaged
 
 pytestmark = pytest.mark.anyio
@@ -33,12 +30,6 @@ def rows(count: int, start: int = 0) -> list[Row]:
         Row(f"id{i}", f"text {i}", {"n": i}, [1.0, float(i), 2.0])
         for i in range(start, start + count)
     ]
-
-
-@pytest.fixture(autouse=True)
-def large_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write much at once: these tests have no event loop to spare."""
-    monkeypatch.setattr(chroma_client, "_MOST_ROWS_HERE", 256)
 
 
 @pytest.fixture
@@ -124,8 +115,9 @@ async def test_what_is_opened_to_be_read_cant_be_written(folder: Path) -> None:
 
 
 async def test_writes_that_wait_together_are_written_together(
-    store: Store, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    store = Store(Where(str(folder)), connect=Client)
     await store.write(NAME, rows(1), ABOUT)
     client = store._made()
     puts: list[int] = []
@@ -138,28 +130,6 @@ async def test_writes_that_wait_together_are_written_together(
     await asyncio.gather(*(store.write(NAME, rows(2, i), ABOUT) for i in range(100)))
     assert len(puts) < 20
     assert len(await store.ids(NAME)) == 101
-
-
-async def test_chroma_works_in_one_thread_of_its_own_and_in_small_steps(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Chroma holds Python's lock while it writes: a step is as long as the event loop's pause.
-    monkeypatch.undo()
-    store, threads, sizes = Store(Where(str(folder))), set[str](), list[int]()
-    await store.write(NAME, rows(1), ABOUT)
-    collection = store._made()._collections[NAME]
-    upsert = type(collection).upsert
-
-    def seen(self: Any, **given: Any) -> None:
-        threads.add(threading.current_thread().name)
-        sizes.append(len(given["ids"]))
-        upsert(self, **given)
-
-    monkeypatch.setattr(type(collection), "upsert", seen)
-    await asyncio.gather(*(store.write(NAME, rows(5, 5 * i), ABOUT) for i in range(20)))
-    assert [name.rpartition("_")[0] for name in threads] == ["tmas-chroma"]
-    assert max(sizes) <= 8
-    assert len(sizes) < 20
     await store.close()
 
 
@@ -197,21 +167,6 @@ async def test_more_rows_than_one_request_takes(store: Store) -> None:
     some = rows(600)
     await store.write(NAME, some, ABOUT)
     assert list(await store.read(NAME, [row.id for row in some])) == [row.id for row in some]
-
-
-async def test_the_order_found_is_that_of_all_distances_computed_one_by_one(store: Store) -> None:
-    draws = np.random.default_rng(1).normal(size=(50, 8))
-    some = [Row(f"id{i:02}", "t", {"n": i}, draw.tolist()) for i, draw in enumerate(draws)]
-    await store.write("others", some)
-    asked = some[7].vector
-    found = await store.query("others", asked, [row.id for row in some[:40]])
-
-    def distance(row: Row) -> float:
-        one, other = np.float32(row.vector), np.asarray(asked)
-        return float(1 - one @ other / np.linalg.norm(one) / np.linalg.norm(other))
-
-    assert [row.id for row in found] == [row.id for row in sorted(some[:40], key=distance)]
-    assert found[0].distance == pytest.approx(0, abs=1e-6)
 
 
 def garbage(folder: Path) -> None:

@@ -1,4 +1,3 @@
-import random
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -6,6 +5,8 @@ import pytest
 
 from tmas_graph.errors import StorageError
 from tmas_graph.memory.chroma import Store, Where, open_store
+from tmas_graph.memory.chroma_client import Client
+from tmas_graph.memory.embeddings import Hashing
 from tmas_graph.memory.experience_bank import COLLECTION, ExperienceBank, open_bank
 from tmas_graph.memory.items import Item
 
@@ -42,61 +43,38 @@ async def test_a_second_process_reads_what_the_first_wrote(bank: ExperienceBank)
 
 async def test_a_repeated_write_changes_nothing(bank: ExperienceBank) -> None:
     await bank.write(ITEMS, problem="p", iteration=0)
-    before = await bank.nearest("odd numbers", IDS)
     await bank.write([*ITEMS, ITEMS[0]], problem="p", iteration=0)
-    assert await bank.nearest("odd numbers", IDS) == before
+    assert await bank.read(IDS) == ITEMS
     assert len(await bank.store.read(COLLECTION, IDS)) == len(ITEMS)
 
 
 async def test_only_the_ledger_says_what_is_seen(bank: ExperienceBank) -> None:
     await bank.write(ITEMS, problem="p", iteration=0)
     ledger = [ITEMS[1].id, ITEMS[2].id]
-    found = await bank.nearest(ITEMS[0].text, ledger)
-    assert {one.item.id for one in found} == set(ledger)
-    assert await bank.nearest(ITEMS[0].text, []) == []
+    assert [one.item.id for one in await bank.recall(ledger)] == ledger
+    assert await bank.recall([]) == []
 
 
 async def test_unknown_and_repeated_ids_do_no_harm(bank: ExperienceBank) -> None:
     assert await bank.read(["unknown"]) == []
-    assert await bank.nearest("q", ["unknown"]) == []
+    assert await bank.recall(["unknown"]) == []
     await bank.write(ITEMS[:1], problem="p", iteration=0)
     ids = ["unknown", IDS[0], IDS[0], "other"]
     assert await bank.read(ids) == ITEMS[:1]
-    assert [one.item for one in await bank.nearest("q", ids)] == ITEMS[:1]
+    assert [one.item for one in await bank.recall(ids)] == ITEMS[:1]
 
 
-async def test_the_nearest_come_first_whatever_the_order_of_ids(bank: ExperienceBank) -> None:
-    await bank.write(ITEMS, problem="p", iteration=0)
-    for item in ITEMS[:3]:
-        found = await bank.nearest(item.text, IDS)
-        assert found[0].item == item
-        assert sorted(one.item.id for one in found) == sorted(IDS)
-        shuffled = random.Random(item.id).sample(IDS, len(IDS))
-        assert await bank.nearest(item.text, shuffled) == found
-
-
-async def test_items_equally_near_come_in_the_order_of_their_ids(bank: ExperienceBank) -> None:
-    twins = [Item("conclusion", "same words"), Item("pitfall", "same words")]
-    await bank.write(twins, problem="p", iteration=0)
-    ids = [twin.id for twin in twins]
-    found = await bank.nearest("same words", ids)
-    assert [one.item.id for one in found] == sorted(ids)
-
-
-async def test_an_empty_question_still_finds_items(bank: ExperienceBank) -> None:
-    await bank.write(ITEMS, problem="p", iteration=0)
-    assert len(await bank.nearest("", IDS)) == len(ITEMS)
-
-
-async def test_nothing_is_downloaded(bank: ExperienceBank, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from chromadb.utils import embedding_functions  # noqa: PLC0415  (takes a second to load)
 
     def forbidden(*_: object) -> None:
         raise AssertionError("Chroma's own embedding function was asked")
 
     monkeypatch.setattr(embedding_functions.DefaultEmbeddingFunction, "__call__", forbidden)
+    bank = ExperienceBank(Store(Where(str(tmp_path / "memory")), connect=Client), Hashing())
     await bank.write(ITEMS, problem="p", iteration=0)
-    await bank.nearest("q", IDS)
+    assert await bank.read(IDS) == ITEMS
+    await bank.store.close()
 
 
 @pytest.mark.parametrize("place", ["a file", "below a file", "/proc"])

@@ -1,8 +1,18 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tmas_graph.memory.ranking import LAMBDA, Floats, Ranked, diverse, matrix, relevance
+from tmas_graph.memory.ranking import (
+    LAMBDA,
+    Floats,
+    Ranked,
+    by_distance,
+    diverse,
+    matrix,
+    relevance,
+)
+from tmas_graph.memory.rows import Row
 
 
 def units(rows: int, seed: int) -> Floats:
@@ -70,3 +80,21 @@ def test_the_nearest_of_what_is_wanted_counts() -> None:
     assert relevance(vectors, matrix([[1.0, 0.0], [0.0, 1.0]])).tolist() == [1.0, 1.0, 0.8]
     assert relevance(vectors, matrix([[-1.0, 0.0]])).tolist() == [-1.0, 0.0, -0.6]
     assert relevance(vectors, matrix([])).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_rows_come_by_distance_as_computed_one_by_one_and_equal_ones_by_id():
+    draws = np.random.default_rng(1).normal(size=(50, 8))
+    rows = [Row(f"id{i:02}", "t", {"n": i}, draw.tolist()) for i, draw in enumerate(draws)]
+    rows += [Row("twin", "t", {"n": 50}, rows[7].vector)]
+    asked = rows[7].vector
+
+    def distance(row: Row) -> float:
+        one, other = np.asarray(row.vector), np.asarray(asked)
+        return round(float(1 - one @ other / np.linalg.norm(one) / np.linalg.norm(other)), 6)
+
+    found = by_distance(asked, reversed(rows))
+    assert [row.id for row in found] == [
+        row.id for row in sorted(rows, key=lambda row: (distance(row), row.id))
+    ]
+    assert [row.id for row in found[:2]] == ["id07", "twin"]
+    assert found[0].distance == pytest.approx(0, abs=1e-6)

@@ -22,6 +22,7 @@ from tmas_graph.cli import (
     show,
     solve,
     threads,
+    train,
 )
 from tmas_graph.cli.plain import complain
 from tmas_graph.errors import TmasError
@@ -50,6 +51,7 @@ app.command()(show.show)
 app.command()(settings.settings)
 app.add_typer(models.app, name="models")
 app.add_typer(memory.app, name="memory")
+app.add_typer(train.app, name="train")
 
 
 @app.callback(invoke_without_command=True)

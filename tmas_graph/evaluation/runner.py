@@ -156,7 +156,7 @@ class Runner:
             if event["event"] in ("started", "candidate"):
                 self.admission.asked(job)
 
-        result = await self.store.run(record, run=budget, on_event=on_event)
+        result = await self.store.run(record, run=budget, together=True, on_event=on_event)
         if self._broken_off(result, settings):
             return []
         gold = self.found.golds.get(job.problem)

@@ -16,9 +16,10 @@ from functools import cache
 from typing import TypeVar
 
 from tmas_graph.errors import StorageError
+from tmas_graph.memory import chroma_process
 from tmas_graph.memory.chroma_client import DATABASE, Client, explained, reason_of
+from tmas_graph.memory.chroma_process import ProcessLost
 from tmas_graph.memory.damage import is_damaged, set_aside
-from tmas_graph.memory.ranking import by_distance
 from tmas_graph.memory.rows import Data, Filter, Row, Where
 from tmas_graph.memory.same_vectors import refuse_other
 from tmas_graph.memory.writer_lock import WriterLock
@@ -41,12 +42,22 @@ class _Write:
 class Store:
     """The collections of one Chroma store; one thread of its own does all the work on it."""
 
-    def __init__(self, where: Where, *, writable: bool = True) -> None:
+    def __init__(
+        self,
+        where: Where,
+        *,
+        writable: bool = True,
+        connect: Callable[[Where], Client] | None = None,
+    ) -> None:
         """Use the store at `where`; a folder is made with the first write.
 
-        Where it isn't `writable`, nothing is made, mended or locked.
+        Args:
+            where: its place.
+            writable: where it isn't, nothing is made, mended or locked.
+            connect: gives the client that does the work; with none, one in a process of its own.
         """
         self.where = where
+        self._connect = connect or chroma_process.connect
         self._writable = writable
         self._client: Client | None = None
         self._lock: WriterLock | None = None
@@ -98,10 +109,6 @@ class Store:
         if not (distinct := list(dict.fromkeys(ids))):
             return {}
         return await self._look(lambda client: client.get(name, distinct, vectors), {})
-
-    async def query(self, name: str, vector: Sequence[float], ids: Sequence[str]) -> list[Row]:
-        """The stored ones of `ids`, those nearest to `vector` first; exactly, without an index."""
-        return by_distance(vector, (await self.read(name, ids, vectors=True)).values())
 
     async def ids(self, name: str) -> list[str]:
         """All ids of collection `name`, in the order in which they came."""
@@ -199,7 +206,11 @@ class Store:
 
     def _mended(self, error: BaseException) -> bool:
         """Whether what was wrong is put right, so that another try is worth it."""
-        if type(error).__name__ == "NotFoundError" and self._client:
+        if isinstance(error, ProcessLost):
+            self._client = None
+            self.note(f"memory: the process for {self.where} was lost ({error}); it begins anew.")
+            return True
+        if getattr(error, "kind", type(error).__name__) == "NotFoundError" and self._client:
             self._client.forget()
             return True
         path = self.where.path
@@ -237,7 +248,7 @@ class Store:
 
     def _made(self) -> Client:
         if self._client is None:
-            self._client = Client(self.where)
+            self._client = self._connect(self.where)
         return self._client
 
     def _found(self) -> Client | None:

@@ -23,8 +23,6 @@ SEARCHED = "tmas-library"
 _SEARCHED_INDEX = {"hnsw": {"space": "cosine"}}
 _MOST_ROWS = 256
 """In one request to a server, or read at once."""
-_MOST_ROWS_HERE = 8
-"""Written at once in this process: Chroma lets no other Python run until it is done."""
 _OVERFETCH = 4
 _LEAST_FETCHED = 200
 """A search asks for so many rows at least, and `_OVERFETCH` times as many as are wanted."""
@@ -41,7 +39,6 @@ class Client:
         self._where = where
         self._chroma = _connected(where)
         self._collections: dict[str, Any] = {}
-        self._most = _MOST_ROWS if where.server else _MOST_ROWS_HERE
 
     def about(self, name: str) -> Data | None:
         """The metadata of collection `name`; None if there is none."""
@@ -71,7 +68,7 @@ class Client:
         """Store `rows` in the collection that was made; one whose id is there is replaced."""
         import numpy as np  # noqa: PLC0415  (loaded with Chroma)
 
-        most = min(self._most, self._chroma.get_max_batch_size())
+        most = min(_MOST_ROWS, self._chroma.get_max_batch_size())
         for some in _chunks(rows, most):
             self._collections[name].upsert(
                 ids=[row.id for row in some],

@@ -16,21 +16,11 @@ from tmas_graph.memory.chroma import Row, Store, Where, open_store
 from tmas_graph.memory.embeddings import Embedder, Hashing
 from tmas_graph.memory.items import Item, ItemKind
 from tmas_graph.memory.kept import Kept
-from tmas_graph.memory.ranking import by_distance
 from tmas_graph.memory.reembedding import reembed
 
 COLLECTION = "tmas-experience"
 HASHING = Hashing()
 """The embedder of who names no other."""
-
-
-@dataclass(frozen=True, slots=True)
-class Near:
-    """An item that was found."""
-
-    item: Item
-    distance: float
-    """Cosine distance from what was asked for, in [0, 2]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +102,6 @@ class ExperienceBank:
         """Those of `ids` that the store doesn't have."""
         found = await self._rows(ids)
         return [id for id in dict.fromkeys(ids) if id not in found]
-
-    async def nearest(self, query: str, ids: Sequence[str]) -> list[Near]:
-        """The stored items of `ids`, those nearest to `query` first."""
-        if not (rows := await self._rows(ids)):
-            return []
-        [vector] = await self.embedder.embed([query])
-        return [Near(item_of(row), row.distance) for row in by_distance(vector, rows.values())]
 
     async def vectors(self, items: Sequence[Item]) -> dict[str, Sequence[float]]:
         """Vectors by text: stored ones from the store, those of other items in one batch."""

@@ -37,7 +37,7 @@ class Row:
     vector: Sequence[float] = field(default=(), compare=False)
     """As long as the collection's others; empty in what is read without vectors."""
     distance: float = 0.0
-    """Cosine distance from what was asked for, in [0, 2]; of what `query` found."""
+    """Cosine distance from what was asked for, in [0, 2]; of what was searched for."""
 
 
 @dataclass(frozen=True, slots=True)
