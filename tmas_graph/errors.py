@@ -9,6 +9,7 @@ TmasError
 │  └─ RequestRefused                   the endpoint says no: the same request fails again
 ├─ BudgetSpent (RuntimeError)          a budget doesn't allow another call
 ├─ AllCandidatesFailed (RuntimeError)  no candidate of an iteration came through
+├─ PolicyMismatch (RuntimeError)       the server samples from other weights than the trainer's
 ├─ ThreadError (LookupError)           no such thread, or it can't go on
 │  ├─ ThreadBusy                       another process works on it
 │  └─ ThreadChanged                    it was made with other prompts, models or settings
@@ -72,6 +73,19 @@ class BudgetSpent(TmasError, RuntimeError):
 
 class AllCandidatesFailed(TmasError, RuntimeError):
     """No candidate of an iteration came through; a resume tries that iteration again."""
+
+
+class PolicyMismatch(TmasError, RuntimeError):
+    """The server's log-probabilities aren't those of the policy that is trained."""
+
+    def __init__(self, message: str, difference: float = 0.0) -> None:
+        """Keep the largest absolute `difference`."""
+        super().__init__(message, difference)
+        self.difference = difference
+
+    def __str__(self) -> str:
+        """Give the message alone."""
+        return str(self.args[0])
 
 
 class ThreadError(TmasError, LookupError):
