@@ -197,13 +197,15 @@ class _Reading:
             self._unfit(f"choice {place} has no logprobs")
         if len(content) != tokens:
             self._unfit(f"choice {place} has {len(content)} logprobs for {tokens} tokens")
-        values = [one.get("logprob") if isinstance(one, Mapping) else None for one in content]
-        for at, value in enumerate(values):
-            if not isinstance(value, int | float) or not isfinite(value) or value <= _FLOOR:
-                raise Unusable(
-                    f"choice {place} has the logprob {value} at token {at}, which isn't finite"
-                )
-        return tuple(float(value) for value in values)
+        return tuple(self._logprob(one, place, at) for at, one in enumerate(content))
+
+    def _logprob(self, told: Any, place: int, at: int) -> float:
+        value = told.get("logprob") if isinstance(told, Mapping) else None
+        if not isinstance(value, int | float) or not isfinite(value) or value <= _FLOOR:
+            raise Unusable(
+                f"choice {place} has the logprob {value} at token {at}, which isn't finite"
+            )
+        return float(value)
 
     def _unfit(self, seen: str) -> NoReturn:
         raise SettingsError(

@@ -77,9 +77,12 @@ class Server:
         """Close all connections."""
         await self._http.aclose()
 
-    async def get(self, path: str, patience: Patience) -> Any:
-        """Give what the server answers to GET; raises what `post` raises."""
-        return await self._ask(httpx2.Request("GET", self.url + path), patience, as_it_is)
+    async def get(
+        self, path: str, patience: Patience, read: Callable[[Any], Read] = as_it_is
+    ) -> Read:
+        """Give what `read` makes of the answer to GET; otherwise as `post`."""
+        request = self._http.build_request("GET", self.url + path)
+        return await self._ask(request, patience, read)
 
     async def post(
         self,
@@ -96,7 +99,7 @@ class Server:
             EndpointDown: no attempt had an answer that can be used.
             RequestRefused: the same request would be refused again.
         """
-        request = httpx2.Request("POST", self.url + path, json=body)
+        request = self._http.build_request("POST", self.url + path, json=body)
         return await self._ask(request, patience, read)
 
     async def _ask(
@@ -119,13 +122,9 @@ class Server:
 
     async def _answer(self, request: httpx2.Request, seconds: float) -> Any:
         """One attempt: the body of a good answer; anything else is raised."""
-        copy = httpx2.Request(
-            request.method, request.url, headers=self._http.headers, content=request.content
-        )
-        copy.headers["content-type"] = "application/json"
         try:
             async with asyncio.timeout(seconds):
-                response = await self._http.send(copy)
+                response = await self._http.send(request)
         except TimeoutError as error:
             raise Unusable(f"no answer within {seconds:g} s") from error
         except httpx2.RequestError as error:

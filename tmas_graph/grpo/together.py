@@ -23,14 +23,14 @@ async def all_of(work: Iterable[Coroutine[Any, Any, _T]]) -> list[_T]:
 
 
 class OneThread:
-    """The thread in which all tensors are worked on, so that the event loop goes on meanwhile.
+    """A thread for what takes long, so that the event loop goes on meanwhile.
 
-    It is always the same one: ranks must enter their collectives in one order.
+    For tensors it must always be the same one: ranks enter their collectives in one order.
     """
 
-    def __init__(self) -> None:
-        """Start no thread yet."""
-        self._pool = ThreadPoolExecutor(1, "training")
+    def __init__(self, name: str, start: Callable[[], object] = lambda: None) -> None:
+        """Start no thread yet; the first thing that it does is `start`."""
+        self._pool = ThreadPoolExecutor(1, name, initializer=start)
 
     async def run(self, work: Callable[[], _T]) -> _T:
         """Do `work` there; a cancellation waits until it is done, for it can't be broken off."""
