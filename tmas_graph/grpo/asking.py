@@ -16,7 +16,7 @@ class Part(NamedTuple):
 
     mode: Mode
     prompt: Prompt
-    count: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True)

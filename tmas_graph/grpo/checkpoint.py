@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -36,7 +36,7 @@ class TrainState:
     consumed: int = 0
     """Groups (in supervised fine-tuning: completions) that were learned from or dropped."""
     evaluated: int = -1
-    """The last step that held-out problems were tried at."""
+    """The last step before which held-out problems were tried, if they were due."""
     correct: tuple[float, ...] = ()
     """Share of right completions in each step."""
 
@@ -106,7 +106,7 @@ def read(place: Path) -> Saved:
         return Saved(TrainState(**{**told, "correct": tuple(told["correct"])}), tensors)
     except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
         raise StorageError(
-            f"{place}: can't be read as a checkpoint ({str(error):.200}). Write the name of "
+            f"{place}: can't be read as a checkpoint ({error!s:.200}). Write the name of "
             f"another step-… into {place.parent / LATEST}, or begin anew in another folder."
         ) from error
 
@@ -176,7 +176,7 @@ def _restore_sharded(
 
 
 def _random() -> dict[str, Any]:
-    kind, keys, place, has_gauss, gauss = np.random.get_state()  # noqa: NPY002
+    kind, keys, place, has_gauss, gauss = cast(Any, np.random.get_state())
     return {
         "python": random.getstate(),
         "numpy": (kind, keys.tolist(), place, has_gauss, gauss),

@@ -23,7 +23,7 @@ class Drawn:
     @property
     def modes(self) -> tuple[Mode, ...]:
         """The mode of each sample."""
-        return tuple(part.mode for part in self.task.parts for _ in range(part.count))
+        return tuple(part.mode for part in self.task.parts for _ in range(part.size))
 
 
 class Drawing:
@@ -82,10 +82,10 @@ class _PartSampler:
         """Draw all parts of `task`, each with seeds of its own."""
         seeds = [seed]
         for part in task.parts:
-            seeds.append(seeds[-1] + part.count)
+            seeds.append(seeds[-1] + part.size)
         # They begin in this order, so the first sample is of the oldest version.
         groups = await all_of(
-            self._sampler.group(part.prompt, first, part.count)
+            self._sampler.group(part.prompt, first, part.size)
             for part, first in zip(task.parts, seeds, strict=False)
         )
         return tuple(sample for group in groups for sample in group)

@@ -42,7 +42,7 @@ def records(scored: Sequence[Scored]) -> Iterator[dict[str, Any]]:
     """Give one record for each sample; `prompt` and `completion` are what mode sft reads."""
     for one in scored:
         row, modes = one.drawn.task.row, one.drawn.modes
-        prompts = [part.prompt for part in one.drawn.task.parts for _ in range(part.count)]
+        prompts = [part.prompt for part in one.drawn.task.parts for _ in range(part.size)]
         for place, sample in enumerate(one.drawn.samples):
             earned = one.rewards[place]
             yield {

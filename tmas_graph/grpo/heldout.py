@@ -47,3 +47,11 @@ async def evaluate(
         if marks:
             found[f"pass@1/{source}"] = Rate(sum(marks), samples * len(marks))
     return found
+
+
+def problems(rows: Sequence[Row], most: int) -> list[Row]:
+    """Give one row of each problem, those without a bank first, at most so many."""
+    found: dict[str, Row] = {}
+    for row in sorted(rows, key=lambda row: SOURCES.index(row.source)):
+        found.setdefault(row.problem or row.ground_truth, row)
+    return list(found.values())[:most]

@@ -81,9 +81,7 @@ class Verified:
     async def next(self, start: int, version: int) -> Lesson:
         """Take the next ones; see `Lessons.next`."""
         places = [self._order(start + at).row.index for at in range(self._rows)]
-        rows = tuple(
-            TrainingRow(self._samples[place], group) for group, place in enumerate(places)
-        )
+        rows = tuple(TrainingRow(self._samples[place], group) for group, place in enumerate(places))
         return Lesson(rows, start + self._rows, {"version": version})
 
 

@@ -110,8 +110,10 @@ def trackers_of(settings: LogSettings, folder: Path) -> list[Tracker]:
     Raises:
         MissingExtra: one isn't installed.
     """
-    makers = {"tensorboard": _TensorBoard, "wandb": _Hosted, "trackio": _Hosted}
-    return [makers[name](name, settings, folder) for name in settings.to]
+    return [
+        (_TensorBoard if name == "tensorboard" else _Hosted)(name, settings, folder)
+        for name in settings.to
+    ]
 
 
 class _TensorBoard:
@@ -153,7 +155,7 @@ class _Hosted:
 
 def _missing(name: str) -> MissingExtra:
     return MissingExtra(
-        f'log.to: {name} isn\'t installed. Run: pip install {name}, or leave it out of log.to.'
+        f"log.to: {name} isn't installed. Run: pip install {name}, or leave it out of log.to."
     )
 
 

@@ -1,5 +1,6 @@
 """The knobs of a run's operation: optimiser, server, evaluation, checkpoints, stops, logs."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from pydantic import Field
@@ -57,7 +58,7 @@ class EvaluationSettings(Knobs):
     """Steps between evaluations of TMAS with the policy; 0: never."""
     tmas_problems: int = Field(16, ge=1)
     """Most held-out problems that TMAS is tried on."""
-    tmas_settings: dict[str, bool | int | float | str] = {}
+    tmas_settings: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
     """Settings of TMAS there: candidates, iterations, …"""
 
 

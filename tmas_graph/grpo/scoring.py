@@ -61,15 +61,15 @@ class Scoring:
         right = is_correct(completion, row.ground_truth, self.tools.grader)
         if not right or mode != "guideline":
             return completion, right, "unknown"
-        listed = [f"{one.name}: {one.essence}" if one.essence else one.name for one in row.strategies]
+        listed = [
+            f"{one.name}: {one.essence}" if one.essence else one.name for one in row.strategies
+        ]
         said = novelty(
             completion.text, listed, self.tools.similarity, self.tools.judge, self.novelty
         )
         return completion, right, said
 
-    def _group(
-        self, drawn: Drawn, judged: Sequence[tuple[Completion, bool, Novelty]]
-    ) -> Scored:
+    def _group(self, drawn: Drawn, judged: Sequence[tuple[Completion, bool, Novelty]]) -> Scored:
         own = paired_p0(drawn.modes, [right for _, right, _ in judged])
         p0 = own if "experience" in drawn.modes and own is not None else drawn.task.row.p0
         rewards = tuple(
@@ -123,7 +123,8 @@ def told(scored: Sequence[Scored], version: int) -> Mapping[str, Rate]:
     logged["correct"] = Rate(sum(right), len(flat))
     for mode in ("normal", "experience", "guideline"):
         marks = [
-            hit for hit, (one, place) in zip(right, flat, strict=True)
+            hit
+            for hit, (one, place) in zip(right, flat, strict=True)
             if one.drawn.modes[place] == mode
         ]
         if marks:
@@ -132,8 +133,11 @@ def told(scored: Sequence[Scored], version: int) -> Mapping[str, Rate]:
     logged["length"] = Rate(sum(len(one.completion_ids) for one in samples), len(samples))
     logged["truncated"] = Rate(sum(one.truncated for one in samples), len(samples))
     logged["staleness"] = Rate(sum(version - one.version for one in samples), len(samples))
-    said = [one.novelties[place] for one, place in flat
-            if one.drawn.modes[place] == "guideline" and one.rewards[place].correct]
+    said = [
+        one.novelties[place]
+        for one, place in flat
+        if one.drawn.modes[place] == "guideline" and one.rewards[place].correct
+    ]
     for name in ("novel", "listed", "unused", "unknown") if said else ():
         logged[f"novelty/{name}"] = Rate(said.count(name), len(said))
     return logged

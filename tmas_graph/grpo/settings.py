@@ -4,6 +4,7 @@ What belongs to one file of the trainer is defined there (rewards, advantages, l
 the rest is in `operation.py` and here.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 
@@ -60,7 +61,7 @@ class SamplingSettings(Knobs):
     """Longest completion."""
     ahead: Literal[0, 1] = 1
     """1: draw the next groups while the trainer learns; 0: don't, and a resume is exact."""
-    template: dict[str, bool | int | float | str] = {}
+    template: Mapping[str, bool | int | float | str] = Field(default_factory=dict)
     """Arguments of the chat template."""
 
     @model_validator(mode="after")
