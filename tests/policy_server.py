@@ -3,8 +3,10 @@
 What it draws depends on weights and seeds alone, so runs against it can be compared bit for bit.
 """
 
+import asyncio
+import copy
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -33,57 +35,48 @@ def tiny():
 class PolicyServer:
     """Sampler, pusher and parity check in one."""
 
-    def __init__(self, longest: int = 2) -> None:
+    def __init__(self) -> None:
         self.served = Served("")
         self.events: list[str] = []
-        self.fails: dict[str, Exception] = {}
-        """What is raised at an event, such as "push 2"."""
+        self.at: dict[str, Callable[[], object]] = {}
+        """What is done at an event, such as "push 2"."""
         self.offset = 0.0
         """Added to each log-probability that is told at a parity check."""
+        self.trained: torch.nn.Module = torch.nn.Identity()
+        """The trainer's own model."""
         self._model = tiny()
-        self._longest = longest
 
-    def _note(self, event: str) -> None:
+    async def _note(self, event: str) -> None:
         self.events.append(event)
-        if event in self.fails:
-            raise self.fails[event]
+        self.at.get(event, lambda: None)()
+        await asyncio.sleep(0)  # where a cancellation is noticed
 
     async def push(self, model: torch.nn.Module, version: int) -> Served:
-        self._note(f"push {version}")
-        if hasattr(model, "merge_adapter"):
-            model.merge_adapter()
-        weights = {
-            name.replace("base_model.model.", "").replace(".base_layer", ""): value.clone()
-            for name, value in model.state_dict().items()
-            if "lora_" not in name
-        }
-        if hasattr(model, "merge_adapter"):
-            model.unmerge_adapter()
-        self._model.load_state_dict(weights)
+        await self._note(f"push {version}")
+        self.trained = model
+        if hasattr(model, "merge_and_unload"):
+            model = copy.deepcopy(model).merge_and_unload()  # merging itself would change it
+        self._model.load_state_dict(model.state_dict())
         return Served(f"policy-{version}", version)
 
     async def close(self) -> None:
         self.events.append("close")
 
     async def group(self, messages, seed: int, n: int | None = None) -> tuple[Sample, ...]:
-        self._note(f"group at {self.served.version}")
+        await self._note(f"group at {self.served.version}")
         assert n is not None
         prompt = tuple(SYMBOLS.index(one) for one in messages[-1]["content"])
-        return tuple(self._sample(prompt, seed + at) for at in range(n))
+        return tuple(self._samples(prompt, range(seed, seed + n)))
 
     @torch.no_grad()
-    def _sample(self, prompt: tuple[int, ...], seed: int) -> Sample:
-        chance = torch.Generator().manual_seed(seed)
-        ids: list[int] = []
-        logprobs: list[float] = []
-        while len(ids) < self._longest and END not in ids:
-            logits = self._model(torch.tensor([[*prompt, *ids]])).logits[0, -1]
-            logs = logits.log_softmax(-1)
-            ids.append(int(torch.multinomial(logs.exp(), 1, generator=chance)))
-            logprobs.append(float(logs[ids[-1]]))
-        text = "".join(SYMBOLS[one] for one in ids if one != END)
-        reason = "stop" if END in ids else "length"
-        return Sample(prompt, tuple(ids), tuple(logprobs), text, reason, self.served.version, seed)
+    def _samples(self, prompt: tuple[int, ...], seeds: range) -> Iterator[Sample]:
+        """One symbol each; the server ends a completion after it."""
+        logs = self._model(torch.tensor([prompt])).logits[0, -1].log_softmax(-1)
+        for seed in seeds:
+            chance = torch.Generator().manual_seed(seed)
+            [drawn] = torch.multinomial(logs.exp(), 1, generator=chance).tolist()
+            text, logprobs = (*SYMBOLS, "")[drawn], (float(logs[drawn]),)
+            yield Sample(prompt, (drawn,), logprobs, text, "stop", self.served.version, seed)
 
     async def check(self, prompt, logprobs) -> parity.Parity:
         group = await self.group(prompt, 0, 2)
@@ -125,7 +118,7 @@ def write_rows(file: Path, rows: Sequence[dict]) -> Path:
 
 
 def prepared(folder: Path, **changes: object) -> RunSettings:
-    """Settings of a small run whose model and data lie in `folder`; `loss__clip_high=1` sets one."""
+    """Settings of a small run, with model and data in `folder`; `loss__clip_high=1` sets one."""
     if not (folder / "model").exists():
         tiny().save_pretrained(folder / "model")
         rows = [row(one, source) for one in PROBLEMS for source in ("normal", "experience")]
