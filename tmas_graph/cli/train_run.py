@@ -50,6 +50,10 @@ def tools_of(settings: "RunSettings", key: str = "") -> "Tools":
     from tmas_graph.answers.equivalence import grade
     from tmas_graph.grpo.grading import shared_words
     from tmas_graph.grpo.interfaces import Tools
+    from tmas_graph.grpo.sampling import Served as Policy
+
+    if settings.evaluation.tmas_every:
+        _solving(settings, Policy("policy"), key)  # a wrong setting is found at once
 
     async def try_tmas(served: "Served", rows: "Sequence[Row]", step: int) -> "Mapping[str, Rate]":
         return await tried(settings, served, rows, key)
@@ -94,11 +98,12 @@ def _solving(settings: "RunSettings", served: "Served", key: str) -> Any:
     if key:
         server["api_key"] = key
     own = {
+        "concurrency": settings.server.concurrency,
         "temperature": settings.sampling.temperature,
         "max_tokens": settings.sampling.max_tokens,
         **settings.evaluation.tmas_settings,
     }
-    return Settings.preset("paper", **server, **own)
+    return Settings.preset("fast", **server, **own)
 
 
 async def _by_iteration(found: "Sequence[tuple[Result, str]]") -> "dict[str, Rate]":

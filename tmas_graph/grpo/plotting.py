@@ -81,7 +81,7 @@ def _draw(panels: Sequence[tuple[str, Sequence[tuple[Path, Curves]]]], file: Pat
     rows = -(-len(panels) // _COLUMNS)
     picture = Figure(figsize=(5 * _COLUMNS, 3.2 * rows), layout="constrained")
     grid = picture.subplots(rows, _COLUMNS, squeeze=False).flat
-    for axes, (title, found) in zip(grid, panels, strict=False):
+    for (title, found), axes in zip(panels, grid, strict=False):
         names = sorted({name for _, curves in found for name in curves})
         for place, (run, curves) in enumerate(found):
             for name, (steps, values) in curves.items():
