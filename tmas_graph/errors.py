@@ -9,6 +9,7 @@ TmasError
 │  └─ RequestRefused                   the endpoint says no: the same request fails again
 ├─ BudgetSpent (RuntimeError)          a budget doesn't allow another call
 ├─ AllCandidatesFailed (RuntimeError)  no candidate of an iteration came through
+├─ PolicyMismatch (RuntimeError)       the server samples from other weights than the trainer's
 ├─ ThreadError (LookupError)           no such thread, or it can't go on
 │  ├─ ThreadBusy                       another process works on it
 │  └─ ThreadChanged                    it was made with other prompts, models or settings
@@ -16,6 +17,7 @@ TmasError
 ├─ StorageError (OSError)              a folder or database can't be used
 ├─ ClusterError (RuntimeError)         a cluster can't be used, or its workers keep dying
 │  └─ ClusterGone                      … or its head is gone
+├─ TrainingStopped (RuntimeError)      a training run can't go on with sense
 └─ MissingExtra (ImportError)          an optional dependency isn't installed
 
 Every message reads `where: what is wrong, with the value seen. What to do.`
@@ -75,6 +77,19 @@ class AllCandidatesFailed(TmasError, RuntimeError):
     """No candidate of an iteration came through; a resume tries that iteration again."""
 
 
+class PolicyMismatch(TmasError, RuntimeError):
+    """The server's log-probabilities aren't those of the policy that is trained."""
+
+    def __init__(self, message: str, difference: float = 0.0) -> None:
+        """Keep the largest absolute `difference`."""
+        super().__init__(message, difference)
+        self.difference = difference
+
+    def __str__(self) -> str:
+        """Give the message alone."""
+        return str(self.args[0])
+
+
 class ThreadError(TmasError, LookupError):
     """There is no such thread, or it can't go on."""
 
@@ -101,6 +116,10 @@ class ClusterError(TmasError, RuntimeError):
 
 class ClusterGone(ClusterError):
     """The head of a cluster is gone; Ray can't be left in order any more."""
+
+
+class TrainingStopped(TmasError, RuntimeError):
+    """A training run can't go on with sense; the message has the numbers that say so."""
 
 
 class MissingExtra(TmasError, ImportError):
