@@ -101,12 +101,13 @@ async def asked(plan: Plan) -> Plan:
 
     Raises:
         CallError: an endpoint doesn't answer.
-        SettingsError: a setting can't be used.
+        SettingsError: a setting can't be used, or money is limited and a model has no price.
         StorageError: a memory can't be used, or holds other vectors.
     """
     models = {}
+    limited = "" if plan.limits.max_cost is None else "run_max_cost"
     for entrant in plan.entrants:
-        models[entrant.label] = await pool.check(entrant.settings)
+        models[entrant.label] = await pool.check(entrant.settings, limited=limited)
         await opening.check(entrant.settings)
     prompts = {e.label: Prompts.of(e.settings).hashes(find(e.label).prompts) for e in plan.entrants}
     return replace(plan, models=models, prompts=prompts)

@@ -87,6 +87,11 @@ class Row:
         return Key(self.problem, self.method, self.iteration)
 
     @property
+    def is_graded(self) -> bool:
+        """Whether the problem's right answer was known."""
+        return self.selected.status != "ungraded"
+
+    @property
     def spent(self) -> Usage:
         """What all roles spent together."""
         return summed(self.spend.values())

@@ -23,6 +23,25 @@ class Purse(Budget):
             self.on_charge()
 
 
+@dataclass(frozen=True, slots=True)
+class Golds:
+    """For how many of a run's problems the right answer is known."""
+
+    known: int = 0
+    of: int = 0
+    field: str = "answer"
+    """Where in the data set they were looked for."""
+
+    @property
+    def note(self) -> str:
+        """What a reader of accuracies should know of it; nothing where all are known."""
+        if self.known == self.of:
+            return ""
+        what = f"{self.of - self.known:,} of {self.of:,} problems have no gold answer"
+        left = "over the others" if self.known else "not known"
+        return f"{what} (field {self.field!r}; --answer-key names another): accuracy is {left}"
+
+
 @dataclass(slots=True)
 class MethodStanding:
     """How one method stands."""
@@ -47,17 +66,22 @@ class MethodStanding:
         return self.statuses.total()
 
     @property
+    def graded(self) -> int:
+        """Those of them whose right answer is known."""
+        return self.done - self.statuses["ungraded"]
+
+    @property
     def accuracy(self) -> float | None:
-        """Share of right answers among the problems that are done; None without any."""
-        return self.statuses["correct"] / self.done if self.done else None
+        """Share of right answers among the graded problems that are done; None without any."""
+        return self.statuses["correct"] / self.graded if self.graded else None
 
     @property
     def standard_error(self) -> float | None:
         """Of `accuracy`, over problems; None for fewer than two."""
         share = self.accuracy
-        if share is None or self.done < 2:
+        if share is None or self.graded < 2:
             return None
-        return sqrt(share * (1 - share) / (self.done - 1))
+        return sqrt(share * (1 - share) / (self.graded - 1))
 
     @property
     def calls_left(self) -> float:
@@ -79,6 +103,7 @@ class RunStanding:
     """Why problems failed, a few distinct ones."""
     halted: int = 0
     """Problems that the run's budget broke off."""
+    golds: Golds = Golds()
     began: float = 0.0
     calls_before: int = 0
     """Calls of earlier sittings."""

@@ -18,10 +18,10 @@ from tmas_graph.evaluation.entrants import Entrant
 from tmas_graph.evaluation.making_rows import Grader, failed_row, rows_of
 from tmas_graph.evaluation.planning import placed
 from tmas_graph.evaluation.problem_set import in_shard
-from tmas_graph.evaluation.row_log import Job, RowLog
+from tmas_graph.evaluation.row_log import Job, RowLog, Written
 from tmas_graph.evaluation.run_folder import Plan, thread_name
 from tmas_graph.evaluation.run_rows import Row
-from tmas_graph.evaluation.run_standing import MethodStanding, Purse, RunStanding
+from tmas_graph.evaluation.run_standing import Golds, MethodStanding, Purse, RunStanding
 from tmas_graph.evaluation.scheduling import Admission
 from tmas_graph.memory.opening import bank_of
 from tmas_graph.models import pool
@@ -88,7 +88,7 @@ class Runner:
         whole = {j: w for j, w in written.items() if w.whole}
         self._file.keep(whole)
         self._known = set(await self.store.statuses())
-        self.standing = await self._stand()
+        self.standing = await self._stand(written)
         for job, rows in whole.items():
             if job.method in self.standing.methods:
                 self.standing.methods[job.method].statuses[rows.status] += 1
@@ -107,7 +107,7 @@ class Runner:
                     await bank_of(settings).store.close()
         return self.standing
 
-    async def _stand(self) -> RunStanding:
+    async def _stand(self, written: Mapping[Job, Written]) -> RunStanding:
         purse = Purse(**asdict(self.plan.limits))
         purse.on_charge = self.admission.changed
         before = await spent_by_thread(self.store.saver)
@@ -115,15 +115,19 @@ class Runner:
         for label, entrant in self._entrants.items():
             own = Purse(within=purse)
             for name in self._problems:
-                if spent := before.get(thread_name(label, name)):
-                    own.carry(spent, 0)
+                rows = written.get(Job(name, label), Written())
+                own.carry(before.get(thread_name(label, name), rows.spent), 0)
             purse.carry(own.spent, 0)
             methods[label] = MethodStanding(len(self._problems), own, entrant.calls)
         if self.plan.limits.max_seconds is not None:
             purse.carry(type(purse.spent)(), await seconds_of_all(self.store.saver))
-        standing = RunStanding(purse, methods)
+        standing = RunStanding(purse, methods, golds=self._golds())
         standing.begin()
         return standing
+
+    def _golds(self) -> Golds:
+        known = sum(name in self.found.golds for name in self._problems)
+        return Golds(known, len(self._problems), self.plan.source.keys.get("answer", "answer"))
 
     async def _work(self, job: Job) -> None:
         method = self.standing.methods[job.method]
@@ -191,7 +195,8 @@ class Runner:
             _log.exception("run: %s with %s", job.problem, job.method)
         cause = str(error) or type(error).__name__
         calls = self.store.calls(thread_name(job.method, job.problem))
-        row = await failed_row(job.method, job.problem, cause, calls)
+        known = job.problem in self.found.golds
+        row = await failed_row(job.method, job.problem, cause, calls, graded=known)
         self._file.append([row])
         self.standing.fail(job.method, cause)
         self.watch.ended([row])
@@ -207,4 +212,6 @@ class Runner:
 
 def _concerns_all(error: Exception) -> bool:
     """Whether no other problem can fare better: the database they share can't be written."""
-    return isinstance(error, StorageError) and isinstance(error.__cause__, sqlite3.Error | OSError)
+    if isinstance(error, StorageError):
+        return isinstance(error.__cause__, sqlite3.Error | OSError)
+    return isinstance(error, sqlite3.OperationalError)
