@@ -108,5 +108,5 @@ def test_an_unfit_folder_is_named(tmp_path: Path):
     with pytest.raises(SettingsError, match="there is a run in"):
         merge(one, [one, one])
     (one / FILE).write_text(json.dumps({"format": 2}))
-    with pytest.raises(StorageError, match="isn't what this version writes"):
+    with pytest.raises(StorageError, match="by another version of tmas-graph, in format 2"):
         merge(tmp_path / "out", [one, one])

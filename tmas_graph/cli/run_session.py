@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from tmas_graph.cli.counting import counted
+from tmas_graph.cli.ending import INTERRUPTED
 from tmas_graph.cli.plain import complain, line, words
 from tmas_graph.cli.run_view import RunView, duration, table_of
 from tmas_graph.cli.session import start_local_models
@@ -21,7 +22,7 @@ from tmas_graph.errors import SettingsError, TmasError
 from tmas_graph.evaluation import sitting
 from tmas_graph.evaluation.planning import More, fresh
 from tmas_graph.evaluation.problem_set import chosen, in_shard, source_of
-from tmas_graph.evaluation.run_folder import read_plan
+from tmas_graph.evaluation.run_folder import FILE, read_plan
 from tmas_graph.evaluation.run_standing import RunStanding
 from tmas_graph.evaluation.runner import Watch
 from tmas_graph.models import pool
@@ -30,6 +31,8 @@ from tmas_graph.settings import Settings
 from tmas_graph.threads import refuse_second_writer
 
 Wanted = More
+HALTED = 3
+"""The exit status of a run that its own budget ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,17 @@ class Problems:
     path: str | None
     keys: Mapping[str, str | None]
     shard: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is printed of a run."""
+
+    as_json: bool
+    quiet: bool = False
+    """Nothing of its end, if that is well."""
+    kept: bool = True
+    """Whether its folder outlives the command."""
 
 
 class Sample(NamedTuple):
@@ -63,11 +77,9 @@ def start(
     wanted: More,
     config: Path | None,
     preset: str | None,
-    *,
-    as_json: bool,
-    quiet: bool = False,
+    shown: Shown,
 ) -> None:
-    """Begin a run in `folder` and print how it ended, unless that is well and `quiet`."""
+    """Begin a run in `folder` and print how it ended."""
     settings = load(config, preset=preset, changes=wanted.changes).settings
     source = source_of(problems.benchmark, problems.path, **problems.keys)
     found = source.load()
@@ -81,9 +93,7 @@ def start(
     for entrant in plan.entrants:
         refuse_second_writer(entrant.settings, folder, entrant.label)
         start_local_models(entrant.settings)
-    _run(
-        folder, partial(sitting.begin, folder, plan, found), settings, as_json=as_json, quiet=quiet
-    )
+    _run(folder, partial(sitting.begin, folder, plan, found), settings, shown)
 
 
 def resume(
@@ -100,23 +110,23 @@ def resume(
         complain(f"changed since it began: {'; '.join(news)}", style="yellow")
 
     work = partial(sitting.go_on, folder, more, keys, accept_changes=accept_changes, tell=tell)
-    _run(folder, work, settings, as_json=as_json)
+    _run(folder, work, settings, Shown(as_json))
 
 
 def _run(
     folder: Path,
     work: Callable[..., Awaitable[RunStanding]],
     settings: Settings,
-    *,
-    as_json: bool,
-    quiet: bool = False,
+    shown: Shown,
 ) -> None:
-    console = Console(stderr=as_json)
-    view = RunView(console, pool.load, quiet=as_json and not console.is_terminal)
+    console = Console(stderr=shown.as_json)
+    view = RunView(console, pool.load, quiet=shown.as_json and not console.is_terminal)
     begun: list[RunStanding] = []
 
     def note(standing: RunStanding) -> None:
         begun.append(standing)
+        if standing.golds.note:
+            complain(standing.golds.note, style="yellow")
         view.begun(standing)
 
     async def sit() -> RunStanding:
@@ -127,17 +137,21 @@ def _run(
         with view.shown():
             standing = run_blocking(sit)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        _say_how_to_go_on("interrupted", folder, begun)
-        raise typer.Exit(130) from None
+        there = shown.kept and (folder / FILE).is_file()
+        go_on = f"; `tmas run --resume {line(str(folder))}` goes on" if there else ""
+        complain(f"interrupted{go_on}")
+        raise typer.Exit(INTERRUPTED) from None
     except TmasError as error:
-        _say_how_to_go_on(str(error), folder, begun)
+        _say_how_to_go_on(str(error), folder, begun if shown.kept else [])
         raise typer.Exit(2) from None
-    if quiet and not standing.failed:
+    if shown.quiet and not standing.failed:
         return
-    if as_json and not quiet:
+    if shown.as_json and not shown.quiet:
         print(json.dumps(summary(folder, standing), indent=2))  # noqa: T201
     else:
-        _report(console, folder, standing)
+        _report(console, folder, standing, kept=shown.kept)
+    if standing.halted:
+        raise typer.Exit(HALTED)
     if standing.failed:
         raise typer.Exit(1)
 
@@ -149,6 +163,7 @@ def summary(folder: Path, standing: RunStanding) -> dict[str, Any]:
             "problems": method.total,
             "done": method.done,
             "failed": method.failed,
+            "graded": method.graded,
             "statuses": dict(method.statuses),
             "accuracy": method.accuracy,
             "standard_error": method.standard_error,
@@ -166,12 +181,14 @@ def summary(folder: Path, standing: RunStanding) -> dict[str, Any]:
     }
 
 
-def _report(console: Console, folder: Path, standing: RunStanding) -> None:
+def _report(console: Console, folder: Path, standing: RunStanding, *, kept: bool) -> None:
     if not console.is_terminal:
         console.print(table_of(standing))
+        for note in standing.notes:
+            console.print(words(note, "yellow"), soft_wrap=True)
     shown = line(str(folder))
     left = standing.total - standing.done
-    nothing = standing.purse.spent.calls == standing.calls_before and not left
+    nothing = not left and not standing.ended
     said = [f"{standing.done:,} of {standing.total:,} done in {duration(standing.seconds)}"]
     if nothing:
         said = [f"nothing was left to do: all {standing.total:,} were done"]
@@ -180,6 +197,8 @@ def _report(console: Console, folder: Path, standing: RunStanding) -> None:
     console.print(words(" · ".join(said)), soft_wrap=True)
     for cause, count in standing.causes.items():
         console.print(words(f"failed: {counted(count, 'time')}: {line(cause)}", "yellow"))
+    if not kept:
+        return
     if left:
         console.print(words(f"the rest: tmas run --resume {shown}", "yellow"), soft_wrap=True)
     console.print(

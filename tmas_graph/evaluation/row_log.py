@@ -33,7 +33,10 @@ class Written:
     failed: bool = False
     status: Status = "error"
     """Of the answer that it ended with."""
-    spent: Usage = Usage()
+    candidates: int = 0
+    truncated: int = 0
+    """Those of them that were cut off."""
+    spent: Usage = field(default_factory=Usage)
     """By all its rows; for where the database, which knows better, was lost."""
 
     @property
@@ -45,6 +48,8 @@ class Written:
         """Take in one of its rows."""
         self.iterations.add(row.iteration)
         self.spent += row.spent
+        self.candidates += len(row.attempts)
+        self.truncated += row.truncated
         self.failed = self.failed or row.outcome == "failed"
         if row.stop is not None:
             self.last, self.status = row.iteration, row.selected.status

@@ -92,6 +92,11 @@ class Row:
         return self.selected.status != "ungraded"
 
     @property
+    def truncated(self) -> int:
+        """Candidates that were cut off."""
+        return sum(attempt.outcome == "truncated" for attempt in self.attempts)
+
+    @property
     def spent(self) -> Usage:
         """What all roles spent together."""
         return summed(self.spend.values())

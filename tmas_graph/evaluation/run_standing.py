@@ -59,6 +59,11 @@ class MethodStanding:
     """Calls of the problems that ended in this sitting."""
     ended: int = 0
     """Problems that ended in this sitting."""
+    candidates: int = 0
+    truncated: int = 0
+    """Those of them that were cut off."""
+    most_tokens: int | None = None
+    """At so many; None: where the server does."""
 
     @property
     def done(self) -> int:
@@ -113,6 +118,11 @@ class RunStanding:
         self.began, self.calls_before = self.clock(), self.purse.spent.calls
 
     @property
+    def ended(self) -> int:
+        """Problems whose rows were made in this sitting."""
+        return sum(method.ended for method in self.methods.values())
+
+    @property
     def seconds(self) -> float:
         """Of this sitting."""
         return self.clock() - self.began
@@ -139,8 +149,27 @@ class RunStanding:
         """Those that failed in this sitting."""
         return sum(method.failed for method in self.methods.values())
 
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of its figures should know."""
+        golds = [self.golds.note] if self.golds.note else []
+        return [*golds, *(note for m in self.methods.items() if (note := cut_off(*m)))]
+
     def fail(self, method: str, cause: str) -> None:
         """Count a problem that failed."""
         self.methods[method].failed += 1
         if cause in self.causes or len(self.causes) < 5:
             self.causes[cause] += 1
+
+
+def cut_off(label: str, method: MethodStanding) -> str:
+    """What to say where most candidates have no answer for want of tokens; else nothing."""
+    if 2 * method.truncated <= method.candidates:
+        return ""
+    limit = (
+        "the server's limit" if method.most_tokens is None else f"max_tokens={method.most_tokens}"
+    )
+    return (
+        f"{label}: {method.truncated:,} of {method.candidates:,} candidates were cut off at "
+        f"{limit}; in another run, raise it with --set max_tokens=…"
+    )

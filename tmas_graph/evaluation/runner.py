@@ -90,8 +90,10 @@ class Runner:
         self._known = set(await self.store.statuses())
         self.standing = await self._stand(written)
         for job, rows in whole.items():
-            if job.method in self.standing.methods:
-                self.standing.methods[job.method].statuses[rows.status] += 1
+            if method := self.standing.methods.get(job.method):
+                method.statuses[rows.status] += 1
+                method.candidates += rows.candidates
+                method.truncated += rows.truncated
         self.watch.begun(self.standing)
         jobs = [
             job
@@ -118,7 +120,10 @@ class Runner:
                 rows = written.get(Job(name, label), Written())
                 own.carry(before.get(thread_name(label, name), rows.spent), 0)
             purse.carry(own.spent, 0)
-            methods[label] = MethodStanding(len(self._problems), own, entrant.calls)
+            most = entrant.settings.endpoint("solution").max_tokens
+            methods[label] = MethodStanding(
+                len(self._problems), own, entrant.calls, most_tokens=most
+            )
         if self.plan.limits.max_seconds is not None:
             purse.carry(type(purse.spent)(), await seconds_of_all(self.store.saver))
         standing = RunStanding(purse, methods, golds=self._golds())
@@ -148,6 +153,8 @@ class Runner:
         self._failures = 0
         method.statuses[rows[-1].selected.status] += 1
         method.ended += 1
+        method.candidates += sum(len(row.attempts) for row in rows)
+        method.truncated += sum(row.truncated for row in rows)
         method.ended_calls += sum(row.spent.calls for row in rows)
         self.watch.ended(rows)
 
