@@ -129,9 +129,7 @@ def test_a_beginning_that_cannot_be_meant_is_told(
     assert scripted.requests == []
 
 
-def test_what_goes_on_is_told_and_refused_for_what_it_is(
-    tmas: Tmas, scripted, place: Path
-) -> None:
+def test_what_goes_on_is_told_and_refused_for_what_it_is(tmas: Tmas, scripted, place: Path) -> None:
     problems_file(place)
     begin = ("run", "problems.jsonl", "--method", "chain-of-thought", "--limit", "2")
     assert tmas(*begin, "--out", "a").code == 0

@@ -1,4 +1,4 @@
-"""Problems whose gold answer isn't known, and candidates that were cut off: what is said of them."""
+"""What is said of problems without a gold answer, and of candidates that were cut off."""
 
 import json
 from pathlib import Path
@@ -37,8 +37,9 @@ def test_accuracy_is_over_the_problems_with_a_gold_answer(
     made = json.loads(done.out)
     assert {entry["selected"] for entry in made["entries"]} == {1.0}
     assert {entry["problems"] for entry in made["entries"]} == {1}
-    assert "chain-of-thought: 2 problems (p1, p2): no gold answer, and isn't counted" in (
-        made["notes"]
+    assert (
+        "chain-of-thought: 2 problems (p1, p2): no gold answer, and isn't counted"
+        in (made["notes"])
     )
     assert tmas("compare", "a", "--paper").code == 0
     assert tmas("export", "a", "--inspect", "a.eval", "--method", "self-consistency").code == 0

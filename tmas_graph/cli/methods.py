@@ -1,12 +1,23 @@
 """`tmas methods`: the ways to solve a problem, and how many calls each takes."""
 
 import json
+from typing import Annotated
 
-from tmas_graph.cli.options import Assignments, Config, Json, Methods, Preset, changes_of
+import typer
+
+from tmas_graph.cli.options import Assignments, Config, Json, Preset, changes_of
 
 
 def methods(
-    named: Methods = None,
+    named: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            metavar="NAME,NAME[SETTING=VALUE],…",
+            help="Only these; yours as MODULE:NAME.",
+            rich_help_panel="Method",
+        ),
+    ] = None,
     preset: Preset = None,
     assignments: Assignments = None,
     as_json: Json = False,

@@ -45,7 +45,7 @@ Methods = Annotated[
     typer.Option(
         "--method",
         metavar="NAME,NAME[SETTING=VALUE],…",
-        help="Methods, with settings of their own in brackets; MODULE:NAME is one of yours.",
+        help="Methods, settings of their own in brackets, yours as MODULE:NAME; default: tmas.",
         rich_help_panel="Method",
     ),
 ]
