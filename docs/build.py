@@ -24,6 +24,7 @@ RUN = ROOT / "docs/images/run.json"
 COMMANDS = (
     *("solve", "resume", "threads", "show", "settings", "models", "methods"),
     *("memory", "run", "estimate", "merge", "compare", "export", "grade", "problems"),
+    *("train", "train data"),
 )
 
 
@@ -59,8 +60,7 @@ def commands() -> str:
     """The help page of every command."""
     pages = ["# Commands\n\nWritten by `make docs` from the program itself.\n"]
     for name in ("", *COMMANDS):
-        arguments = [name] if name else []
-        pages.append(f"## tmas {name}".rstrip() + f"\n\n```text\n{_help(arguments)}\n```\n")
+        pages.append(f"## tmas {name}".rstrip() + f"\n\n```text\n{_help(name.split())}\n```\n")
     return "\n".join(pages)
 
 

@@ -18,18 +18,15 @@ from langgraph.types import StreamWriter
 from typing_extensions import TypedDict
 
 from tmas_graph.agents import solution, summary, verification
-from tmas_graph.agents.fitting import Shown
 from tmas_graph.errors import BudgetSpent, CallError
 from tmas_graph.events import of_candidate
-from tmas_graph.memory.borrowing import borrowed_of
-from tmas_graph.memory.flaws import flaws
-from tmas_graph.memory.guideline_bank import listed
 from tmas_graph.memory.ledger import ledger_of
 from tmas_graph.memory.opening import bank_of
-from tmas_graph.memory.retrieval import Noted, offered, recalled
+from tmas_graph.memory.retrieval import Noted, recalled
 from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import checkpointed
 from tmas_graph.models.replies import Model, Reply, total
+from tmas_graph.offers import experience_for, to_exploit, to_explore
 from tmas_graph.prompts import Prompts
 from tmas_graph.recovery import namespace, restore
 from tmas_graph.settings import Role, Settings
@@ -82,12 +79,9 @@ async def solution_initial(state: RolloutState, runtime: Runtime[Settings]) -> R
 
 async def solution_exploit(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
     """Write a candidate that sees the last rollouts and experience, other problems' too."""
-    settings = settings_of(runtime)
-    memory = await recall(state)
-    rollouts = solution.shown(memory.rollouts, settings.rollouts_tokens)
-    borrowed = borrowed_of(memory.borrowed)
+    settings, memory = settings_of(runtime), await recall(state)
     experience = await _retrieved(state["problem"], memory, settings, runtime.stream_writer)
-    shown = Shown(rollouts=rollouts, experience=tuple(experience), borrowed=borrowed)
+    shown = to_exploit(memory, experience, settings)
 
     def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
         return solution.exploit(model, prompts, problem, shown)
@@ -101,8 +95,7 @@ async def solution_explore(state: RolloutState, runtime: Runtime[Settings]) -> R
     Where that bank is off, it sees the problem alone.
     """
     settings, memory = settings_of(runtime), await recall(state)
-    tried = memory.strategies if settings.guideline else ()
-    strategies = listed(tried, settings.guideline_tokens)
+    strategies = to_explore(memory, settings)
 
     def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
         return solution.explore(model, prompts, problem, strategies)
@@ -228,16 +221,13 @@ async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> R
 
 async def _retrieved(
     problem: Problem, memory: Memory, settings: Settings, tell: StreamWriter
-) -> list[Noted]:
+) -> tuple[Noted, ...]:
     if not settings.experience:
-        return []
+        return ()
     bank, ledger = bank_of(settings), ledger_of(memory.experience)
     await restore(bank, ledger, problem.id, tell, depth=2)
-    wanted = [problem.question, *flaws(r.summary for r in memory.rollouts)]
-    memories, limit = await recalled(bank, ledger), settings.experience_limit
-    if limit is not None:
-        limit -= sum(one.tokens for one in borrowed_of(memory.borrowed))
-    return await offered(bank, memories, wanted, limit)
+    known = await recalled(bank, ledger)
+    return await experience_for(problem, memory, settings, bank, known)
 
 
 def _candidate(state: RolloutState) -> Rollout:

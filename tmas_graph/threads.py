@@ -28,7 +28,7 @@ from tmas_graph.memory import library, opening
 from tmas_graph.methods import find
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.call_rows import as_unicode
-from tmas_graph.models.checkpointed import BUDGET, LOG
+from tmas_graph.models.checkpointed import BUDGET, LOG, TOGETHER
 from tmas_graph.progress import stop_reason
 from tmas_graph.records import Record, made_with, record_of, row_of
 from tmas_graph.running import OnEvent, follow
@@ -121,7 +121,12 @@ class ThreadStore:
         return SqliteCalls(self.saver, name)
 
     async def run(
-        self, record: Record, *, run: Budget | None = None, on_event: OnEvent | None = None
+        self,
+        record: Record,
+        *,
+        run: Budget | None = None,
+        together: bool = False,
+        on_event: OnEvent | None = None,
     ) -> Result:
         """Start thread `record`, or let it go on; no finished model call is made again.
 
@@ -131,6 +136,7 @@ class ThreadStore:
         Args:
             record: the thread, with the settings that hold from now on.
             run: a budget that it shares with others, for this sitting alone.
+            together: whether it and others are wanted by one time; see `TOGETHER`.
             on_event: called with each event.
 
         Raises:
@@ -144,7 +150,7 @@ class ThreadStore:
                 await self._save(replace(record, status="running", cause=""))
                 calls, budget = self.calls(record.id), Budget.of(record.settings, within=run)
                 budget.carry(await calls.spent(), await calls.seconds())
-                place = {BUDGET: budget, LOG: calls}
+                place = {BUDGET: budget, LOG: calls, TOGETHER: together}
                 if find(record.method).is_tmas:
                     async with opening.held(record.settings):
                         result = await self._advance(record, budget, place, on_event)

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from tmas_graph.agents.fitting import Shown, prompt
+from tmas_graph.agents.fitting import Shown, prompt, without
 from tmas_graph.memory.borrowing import Borrowed
 from tmas_graph.memory.guideline_bank import listed
 from tmas_graph.memory.items import Item
@@ -57,6 +57,27 @@ def test_a_prompt_shows_all_it_is_given() -> None:
     assert whole.cut == {}
     for word in ("solution-0", "solution-2", "summary-2", "item-2", PROBLEM.question):
         assert word in text(whole)
+
+
+@pytest.mark.parametrize(
+    ("template", "shown"),
+    [
+        ("solution_exploit", EXPLOIT),
+        (
+            "solution_exploit",
+            replace(EXPLOIT, borrowed=(Borrowed("technique", "lent", "", "open", "", "p"),)),
+        ),
+        ("solution_explore", Shown(strategies=STRATEGIES)),
+    ],
+    ids=["exploit", "borrowed", "explore"],
+)
+def test_what_was_cut_tells_what_was_shown(template: str, shown: Shown) -> None:
+    whole = prompt(Prompts(), template, PROBLEM, shown)
+    ways = [steps(whole), [less for n in range(50, 1500, 50) if (less := whole.smaller(n))]]
+    for less in (*ways[0], *ways[1]):
+        again = prompt(Prompts(), template, PROBLEM, without(shown, less.cut))
+        assert again.messages == less.messages
+    assert without(shown, {}) == shown
 
 
 def test_what_other_problems_have_learnt_goes_before_all_else() -> None:

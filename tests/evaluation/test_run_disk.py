@@ -10,7 +10,7 @@ from endpoints.scripted import server
 from runs_on_script import begun, gone_on, problems_file, rows, settings
 
 from tmas_graph.errors import StorageError, ThreadError
-from tmas_graph.evaluation import sitting
+from tmas_graph.evaluation import runner, sitting
 from tmas_graph.evaluation.planning import More
 from tmas_graph.evaluation.row_log import RowLog
 from tmas_graph.evaluation.run_folder import FILE, replace_file
@@ -45,7 +45,7 @@ async def test_a_full_disk_ends_the_run_with_one_clear_error(
 ):
     folder = tmp_path / "a"
     with monkeypatch.context() as patch:
-        patch.setattr(sitting, "open_threads", full_disk)
+        patch.setattr(runner, "open_threads", full_disk)
         with pytest.raises(StorageError) as caught:
             await begun(folder, file, settings(at), ["chain-of-thought"])
     assert str(caught.value) == (

@@ -19,10 +19,10 @@ class Load:
 class Jobs:
     """Jobs that make their calls, and end, when they are told to."""
 
-    def __init__(self, allowed: int, width: int) -> None:
+    def __init__(self, allowed: int, width: int, ahead: int = 1) -> None:
         self.load = Load(allowed=allowed)
         self.width = width
-        self.admission = Admission(lambda: self.load, lambda job: width)
+        self.admission = Admission(lambda: self.load, lambda job: width, ahead)
         self.begun: list[str] = []
         self.ends: dict[str, asyncio.Future[None]] = {}
 
@@ -68,6 +68,20 @@ async def test_no_more_begin_than_fill_the_limiter():
     await running
     assert jobs.begun == ["p0", "p1", "p2", "p3", "p4"]
     assert jobs.admission.running == 0
+
+
+async def test_so_many_begin_that_calls_wait_for_slots():
+    jobs = Jobs(allowed=4, width=2, ahead=3)
+    running = jobs.run(9)
+    await settle()
+    assert len(jobs.begun) == 6
+    for future in jobs.ends.values():
+        future.set_result(None)
+    while len(jobs.begun) < 9:
+        await settle()
+    for name in jobs.begun[6:]:
+        jobs.ends[name].set_result(None)
+    await running
 
 
 async def test_another_begins_when_calls_end_though_no_job_does():

@@ -12,11 +12,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint
 
 from tmas_graph.endpoint_settings import Endpoint
-from tmas_graph.errors import BudgetSpent, EndpointDown
+from tmas_graph.errors import BudgetSpent, CallError, EndpointDown
 from tmas_graph.models import pool, retrying
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import Call, Place
-from tmas_graph.models.checkpointed import BUDGET, LOG, checkpointed, seed_of
+from tmas_graph.models.checkpointed import BUDGET, CONNECT, LOG, TOGETHER, checkpointed, seed_of
+from tmas_graph.models.making import Ask
 from tmas_graph.models.replies import Model, Reply, total
 from tmas_graph.prompts import Prompt
 
@@ -292,3 +293,33 @@ def test_a_store_keeps_the_replies_and_the_checkpoint_their_ids_alone() -> None:
         broken = False
         assert asyncio.run(go(None)) == ["A text that is stored once."]
         assert len(scripted.requests) == 1
+
+
+class Noting:
+    """A client that notes what is asked for, and gives no reply."""
+
+    takes_n = True
+
+    def __init__(self) -> None:
+        self.asks: list[Ask] = []
+
+    def asked_for_n(self, *, came: bool) -> None: ...
+
+    async def ask(self, prompt: Prompt, ask: Ask, note: Callable[[Call], None]) -> Call:
+        self.asks.append(ask)
+        raise CallError("none")
+
+
+@pytest.mark.parametrize(("together", "priority"), [(False, -3), (True, 3)])
+def test_who_is_further_along_goes_first_unless_all_are_wanted_by_one_time(
+    together: bool, priority: int
+) -> None:
+    client = Noting()
+
+    async def connect(_: Endpoint) -> Noting:
+        return client
+
+    with server() as scripted, pytest.raises(CallError):
+        within_a_graph(once, scripted, configurable={CONNECT: connect, TOGETHER: together})
+
+    assert [ask.priority for ask in client.asks] == [priority]

@@ -7,8 +7,9 @@ those of the least informative before others. The problem, the summaries, the sc
 strategies' names stay.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TypeVar
 
 from tmas_graph.memory.borrowing import Borrowed
@@ -51,6 +52,16 @@ def prompt(
         PromptError: the template is missing or faulty.
     """
     return _made(prompts, name, problem, shown or Shown(), {}, values)
+
+
+def without(shown: Shown, cut: Mapping[str, int]) -> Shown:
+    """`shown` as far as it was sent where a prompt had to lose what `cut` counts.
+
+    What is given up comes in a fixed order, so that the number of things tells which they were.
+    """
+    for step in islice(_steps(shown), sum(cut.values())):
+        shown = step.shown
+    return shown
 
 
 def _made(

@@ -21,6 +21,7 @@ from tmas_graph.cli import (
     show,
     solve,
     threads,
+    train,
 )
 from tmas_graph.cli.filled import Filled
 from tmas_graph.cli.plain import complain
@@ -61,6 +62,7 @@ app.command()(show.show)
 app.command()(settings.settings)
 app.add_typer(models.app, name="models")
 app.add_typer(memory.app, name="memory")
+app.add_typer(train.app, name="train")
 
 
 @app.callback(invoke_without_command=True)

@@ -11,7 +11,7 @@ from tmas_graph.errors import StorageError
 _STATE = ("run.json", "tmas.sqlite")
 """What tells that a folder is a run's, or one of threads."""
 _OWN = re.compile(
-    r"(run\.(json|lock|pid)|rows\.jsonl)(\.new)?|tmas\.sqlite.*|memory|locks", re.IGNORECASE
+    r"(run\.(json|lock|pid)|rows\.jsonl)(\.new)?|tmas\.sqlite.*|memory|locks|parts", re.IGNORECASE
 )
 """What such a folder is made of; a disk may take letters of either case for the same."""
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -29,8 +29,10 @@ from tmas_graph.cli.options import (
 
 if TYPE_CHECKING:
     from tmas_graph.cli.run_session import Wanted
+    from tmas_graph.evaluation.runner import Executor
 
 _PROBLEMS, _RUN = "Problems", "Run"
+Where = Literal["local", "ray"]
 Limit = Annotated[
     int | None, typer.Option(min=1, help="The first so many.", rich_help_panel=_PROBLEMS)
 ]
@@ -104,6 +106,30 @@ def run(
             help="Go on though prompts, models or settings changed.", rich_help_panel=_RUN
         ),
     ] = False,
+    executor: Annotated[
+        Where,
+        typer.Option(
+            help="Do the problems in this process, or in several on a Ray cluster, which share "
+            "the run's folder.",
+            rich_help_panel=_RUN,
+        ),
+    ] = "local",
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            help="The cluster; default: this machine's, or one made for the run.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes on the cluster, which have equal shares of concurrency and rate "
+            "limits; default: one for each node.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
     as_json: Json = False,
     preset: Preset = None,
     candidates: Candidates = None,
@@ -159,14 +185,18 @@ def run(
     }
     _refuse_both(benchmark, resume, beginning)
     wanted = _wanted(methods, limit, ids, changes, limits)
+    on = _executor(executor, {"--ray-address": ray_address, "--workers": workers})
     from tmas_graph.cli import run_session
 
     if resume is not None:
-        run_session.resume(resume, wanted, config, accept_changes=accept_changes, as_json=as_json)
+        run_session.resume(
+            resume, wanted, config, accept_changes=accept_changes, as_json=as_json, executor=on
+        )
         return
     folder = out or Path("runs") / f"{Path(benchmark or '').stem}-{datetime.now():%Y%m%d-%H%M%S}"
     problems = run_session.Problems(benchmark or "", path, keys, shard or "1/1")
-    run_session.start(folder, problems, wanted, config, preset, run_session.Shown(as_json))
+    shown = run_session.Shown(as_json)
+    run_session.start(folder, problems, wanted, config, preset, shown, on)
 
 
 def _refuse_both(benchmark: str | None, resume: Path | None, others: dict[str, Any]) -> None:
@@ -176,6 +206,18 @@ def _refuse_both(benchmark: str | None, resume: Path | None, others: dict[str, A
         raise typer.BadParameter("give a data set or --resume, not both")
     if resume is not None and (used := [n for n, value in others.items() if value is not None]):
         raise typer.BadParameter(f"{used[0]} belongs to a run's beginning, not to --resume")
+
+
+def _executor(where: Where, options: dict[str, Any]) -> "Executor":
+    if where == "local":
+        if used := [name for name, value in options.items() if value is not None]:
+            raise typer.BadParameter(f"{used[0]} belongs to --executor ray")
+        from tmas_graph.evaluation.runner import HERE
+
+        return HERE
+    from tmas_graph.evaluation.ray_executor import RayExecutor
+
+    return RayExecutor(*options.values())
 
 
 def _wanted(

@@ -33,7 +33,8 @@ def main() -> None:
     desks: list[Desk] = []
     with Listener(authkey=key) as listener:
         Thread(target=_accept, args=(listener, desks), daemon=True).start()
-        print(listener.address, flush=True)  # noqa: T201  (the other side reads it)
+        sys.stdout.write(f"{listener.address}\n")  # which the other side reads
+        sys.stdout.flush()
         sys.stdout = sys.stderr
         sys.stdin.buffer.read()
         for desk in list(desks):

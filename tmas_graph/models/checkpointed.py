@@ -24,6 +24,11 @@ LOG = "__tmas_log"
 """Where it holds the CallLog that they are noted in."""
 CONNECT = "__tmas_connect"
 """Where it may hold a Connect, to be used in the pool's place."""
+TOGETHER = "__tmas_together"
+"""Where it may say that all problems are wanted by one time: those that are behind go first.
+
+Else those that are further along do, so that the first results come soon, however many wait.
+"""
 SEED_SPACING = 2048
 """Base seeds are multiples of this: reply j of a request draws with base + j, as in vLLM."""
 _AGAIN = SEED_SPACING // 2
@@ -138,6 +143,8 @@ class _Caller:
         place = get_config().get("configurable", {})
         budget, log = place.get(BUDGET), place.get(LOG)
         ask = Ask(n, self.seed + offset, self.place, purpose, *self._more(purpose))
+        step = self.place.iteration
+        ask = replace(ask, priority=step if place.get(TOGETHER) else -step)
 
         @task  # a closure: an argument, the endpoint with its key would be shown in streams
         async def model_call(messages: list[Message]) -> dict[str, Any]:

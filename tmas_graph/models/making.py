@@ -50,6 +50,8 @@ class Ask:
     """Further fields of the request."""
     seconds: float | None = None
     """Until it is given up, queue and all, if that is sooner than the endpoint's timeout."""
+    priority: int = 0
+    """Of those that wait for the endpoint, lower numbers go first."""
 
 
 class Making:
@@ -144,7 +146,7 @@ class Making:
             if self._left <= 0:
                 raise self._late()
             queued = time.monotonic()
-            slot = self._client.limiter.slot(-self._ask.place.iteration, self._expected())
+            slot = self._client.limiter.slot(self._ask.priority, self._expected())
             async with slot:
                 try:
                     return await self._sent(slot, time.monotonic() - queued)
