@@ -19,6 +19,7 @@ from tmas_graph.cli.options import (
     MaxCost,
     MaxSeconds,
     MaxTotalTokens,
+    Methods,
     ModelName,
     Preset,
     Seed,
@@ -32,15 +33,6 @@ if TYPE_CHECKING:
 
 _PROBLEMS, _RUN = "Problems", "Run"
 Where = Literal["local", "ray"]
-Methods = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--method",
-        metavar="NAME,NAME[SETTING=VALUE],…",
-        help="Methods, with settings of their own in brackets; default: tmas.",
-        rich_help_panel="Method",
-    ),
-]
 Limit = Annotated[
     int | None, typer.Option(min=1, help="The first so many.", rich_help_panel=_PROBLEMS)
 ]
@@ -155,7 +147,10 @@ def run(
     local_model: LocalModel = None,
     config: Config = None,
 ) -> None:
-    """Run many problems with many methods; killed at any moment, it goes on with --resume."""
+    """Run many problems with many methods; killed at any moment, it goes on with --resume.
+
+    Exit status: 0 all done, 1 some failed, 2 it can't go on, 3 its budget ended it.
+    """
     changes = changes_of(
         assignments,
         candidates=candidates,
@@ -178,7 +173,17 @@ def run(
         "max_seconds": run_max_seconds,
     }
     keys = {"split": split, "problem_id": id_key, "question": question_key, "answer": answer_key}
-    _refuse_both(benchmark, resume, {"--out": out, "--shard": shard, "--preset": preset})
+    beginning = {
+        "--out": out,
+        "--shard": shard,
+        "--preset": preset,
+        "--from": path,
+        "--split": split,
+        "--id-key": id_key,
+        "--question-key": question_key,
+        "--answer-key": answer_key,
+    }
+    _refuse_both(benchmark, resume, beginning)
     wanted = _wanted(methods, limit, ids, changes, limits)
     on = _executor(executor, {"--ray-address": ray_address, "--workers": workers})
     from tmas_graph.cli import run_session
@@ -190,13 +195,16 @@ def run(
         return
     folder = out or Path("runs") / f"{Path(benchmark or '').stem}-{datetime.now():%Y%m%d-%H%M%S}"
     problems = run_session.Problems(benchmark or "", path, keys, shard or "1/1")
-    run_session.start(folder, problems, wanted, config, preset, as_json=as_json, executor=on)
+    shown = run_session.Shown(as_json)
+    run_session.start(folder, problems, wanted, config, preset, shown, on)
 
 
 def _refuse_both(benchmark: str | None, resume: Path | None, others: dict[str, Any]) -> None:
-    if (benchmark is None) == (resume is None):
+    if benchmark is None and resume is None:
         raise typer.BadParameter("give a data set, or --resume with the folder of a run")
-    if resume is not None and (used := [name for name, value in others.items() if value]):
+    if benchmark is not None and resume is not None:
+        raise typer.BadParameter("give a data set or --resume, not both")
+    if resume is not None and (used := [n for n, value in others.items() if value is not None]):
         raise typer.BadParameter(f"{used[0]} belongs to a run's beginning, not to --resume")
 
 

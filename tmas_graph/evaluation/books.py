@@ -8,10 +8,10 @@ from tmas_graph.call_sums import seconds_of_all, spent_by_thread
 from tmas_graph.evaluation.datasets import Dataset
 from tmas_graph.evaluation.entrants import Entrant
 from tmas_graph.evaluation.problem_set import in_shard
-from tmas_graph.evaluation.row_log import Job, RowLog
+from tmas_graph.evaluation.row_log import Job, RowLog, Written
 from tmas_graph.evaluation.run_folder import Plan, thread_name
 from tmas_graph.evaluation.run_rows import Row
-from tmas_graph.evaluation.run_standing import MethodStanding, Purse, RunStanding
+from tmas_graph.evaluation.run_standing import Golds, MethodStanding, Purse, RunStanding
 from tmas_graph.state import Problem
 from tmas_graph.threads import ThreadStore
 from tmas_graph.usage import Usage
@@ -63,12 +63,15 @@ class Books:
             store: the threads of all earlier sittings.
             on_charge: called when something was charged to the run.
         """
-        whole = {j: w for j, w in self._file.written().items() if w.whole}
+        written = self._file.written()
+        whole = {j: w for j, w in written.items() if w.whole}
         self._file.keep(whole)
-        self.standing = await self._stand(store, on_charge)
+        self.standing = await self._stand(store, written, on_charge)
         for job, rows in whole.items():
-            if job.method in self.standing.methods:
-                self.standing.methods[job.method].statuses[rows.status] += 1
+            if method := self.standing.methods.get(job.method):
+                method.statuses[rows.status] += 1
+                method.candidates += rows.candidates
+                method.truncated += rows.truncated
         self.watch.begun(self.standing)
         return [
             job
@@ -88,6 +91,8 @@ class Books:
         self._failures = 0
         method.statuses[rows[-1].selected.status] += 1
         method.ended += 1
+        method.candidates += sum(len(row.attempts) for row in rows)
+        method.truncated += sum(row.truncated for row in rows)
         method.ended_calls += sum(row.spent.calls for row in rows)
         self.watch.ended(rows)
 
@@ -105,7 +110,9 @@ class Books:
         if self._failures >= MOST_FAILURES:
             raise error
 
-    async def _stand(self, store: ThreadStore, on_charge: Callable[[], None]) -> RunStanding:
+    async def _stand(
+        self, store: ThreadStore, written: Mapping[Job, Written], on_charge: Callable[[], None]
+    ) -> RunStanding:
         purse = Purse(**asdict(self.plan.limits))
         purse.on_charge = on_charge
         before = await spent_by_thread(store.saver)
@@ -113,12 +120,19 @@ class Books:
         for label, entrant in self.entrants.items():
             own = Purse(within=purse)
             for name in self.problems:
-                if spent := before.get(thread_name(label, name)):
-                    own.carry(spent, 0)
+                rows = written.get(Job(name, label), Written())
+                own.carry(before.get(thread_name(label, name), rows.spent), 0)
             purse.carry(own.spent, 0)
-            methods[label] = MethodStanding(len(self.problems), own, entrant.calls)
+            most = entrant.settings.endpoint("solution").max_tokens
+            methods[label] = MethodStanding(
+                len(self.problems), own, entrant.calls, most_tokens=most
+            )
         if self.plan.limits.max_seconds is not None:
             purse.carry(Usage(), await seconds_of_all(store.saver))
-        standing = RunStanding(purse, methods)
+        standing = RunStanding(purse, methods, golds=self._golds())
         standing.begin()
         return standing
+
+    def _golds(self) -> Golds:
+        known = sum(name in self.found.golds for name in self.problems)
+        return Golds(known, len(self.problems), self.plan.source.keys.get("answer", "answer"))

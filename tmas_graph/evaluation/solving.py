@@ -77,7 +77,8 @@ class Solver:
             _log.error("run: %s with %s", job.problem, job.method, exc_info=error)
         cause = str(error) or type(error).__name__
         calls = self.store.calls(thread_name(job.method, job.problem))
-        return await failed_row(job.method, job.problem, cause, calls)
+        known = job.problem in self.task.golds
+        return await failed_row(job.method, job.problem, cause, calls, graded=known)
 
     async def _record(self, job: Job) -> Record:
         """The thread of `job`, as it is to go on; made if there is none."""
@@ -101,7 +102,9 @@ class Solver:
 
 def concerns_all(error: Exception) -> bool:
     """Whether no other problem can fare better: the database they share can't be written."""
-    return isinstance(error, StorageError) and isinstance(error.__cause__, sqlite3.Error | OSError)
+    if isinstance(error, StorageError):
+        return isinstance(error.__cause__, sqlite3.Error | OSError)
+    return isinstance(error, sqlite3.OperationalError)
 
 
 def width(entrant: Entrant) -> int:
