@@ -128,6 +128,7 @@ async def test_a_model_without_an_adapter_is_refused(server: Server, tmp_path: P
         await LoraPusher(server, tmp_path).push(tiny.model(), 1)
 
 
+@pytest.mark.filterwarnings("ignore:Model has `tie_word_embeddings=True`:UserWarning")
 async def test_an_adapter_of_a_tied_head_is_refused(server: Server, tmp_path: Path) -> None:
     model = adapted(tied=True, targets=("q_proj", "lm_head"))
     with pytest.raises(SettingsError, match=r"lm_head.*tied.*grpo untie"):
