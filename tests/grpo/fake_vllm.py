@@ -41,6 +41,7 @@ class FakeVllm:
     held: asyncio.Event | None = None
     """Chat requests wait for it, where it is given."""
     url: str = ""
+    _came: asyncio.Event = field(default_factory=asyncio.Event)
     _runner: web.AppRunner | None = None
 
     async def __aenter__(self) -> Self:
@@ -65,6 +66,12 @@ class FakeVllm:
         if self._runner:
             await self._runner.cleanup()
 
+    async def arrived(self, count: int, path: str = "") -> None:
+        """Wait until so many requests (for `path`) have come."""
+        while sum(not path or path == one for one in self.paths()) < count:
+            self._came.clear()
+            await self._came.wait()
+
     def paths(self) -> list[str]:
         """The paths that were asked for, in order."""
         return [path for path, _ in self.asked]
@@ -77,6 +84,7 @@ class FakeVllm:
     async def _meet(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         text = await request.text()
         self.asked.append((request.path, json.loads(text) if text else None))
+        self._came.set()
         waiting = self.faults[request.path]
         fault = waiting.popleft() if waiting else None
         if fault == "drop":

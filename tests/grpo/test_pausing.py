@@ -53,8 +53,7 @@ async def test_it_goes_on_where_the_trainer_is_cancelled(fake: FakeVllm) -> None
     task = asyncio.create_task(hold())
     await inside.wait()
     task.cancel()
-    while "/resume" not in fake.paths():
-        await asyncio.sleep(0)
+    await fake.arrived(1, "/resume")
     task.cancel()  # impatient
     await asyncio.sleep(0)
     resuming.set()

@@ -31,18 +31,13 @@ def versions(batch: Sequence[Produced]) -> list[tuple[int, int]]:
     return [(one.index, one.group[0].version) for one in batch]
 
 
-async def arrived(fake: FakeVllm, count: int) -> None:
-    while len(fake.asked) < count:
-        await asyncio.sleep(0)
-
-
 async def trained(sampler: Sampler, producer: Producer, fake: FakeVllm, steps: int) -> Any:
     """Take a batch of two, and push, `steps` times."""
     batches = []
     for step in range(steps):
         batches.append(versions(await producer.take(2)))
         if producer._staleness:
-            await arrived(fake, 2 * (step + 2))
+            await fake.arrived(2 * (step + 2))
         sampler.served = Served(NAME, step + 1)
     return batches
 
@@ -91,7 +86,7 @@ async def test_groups_come_in_the_order_of_prompts(fake: FakeVllm, sampler: Samp
     fake.fail(CHAT, slow)
     async with Producer(sampler, prompt_of) as producer:
         taking = asyncio.create_task(producer.take(2))
-        await arrived(fake, 4)
+        await fake.arrived(4)
         assert not taking.done()
         slow.set()
         assert [one.index for one in await taking] == [0, 1]
@@ -141,7 +136,7 @@ async def test_leaving_gives_up_what_is_in_flight(fake: FakeVllm, sampler: Sampl
     fake.held = asyncio.Event()
     async with Producer(sampler, prompt_of) as producer:
         taking = asyncio.create_task(producer.take(2))
-        await arrived(fake, 4)
+        await fake.arrived(4)
         taking.cancel()
         await asyncio.gather(taking, return_exceptions=True)
     coroutines = [task.get_coro() for task in asyncio.all_tasks()]

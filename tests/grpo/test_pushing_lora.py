@@ -41,10 +41,10 @@ async def test_each_version_has_a_name_and_a_folder_of_its_own(
     # The version before stays: samples of it may be on their way.
     expected = {one.model: str(tmp_path / one.model) for one in served[1:]}
     assert fake.adapters == expected
-    assert {place.name for place in tmp_path.iterdir()} == set(expected)
+    assert set(tiny.names(tmp_path)) == set(expected)
     await pusher.close()
     assert not fake.adapters
-    assert not list(tmp_path.iterdir())
+    assert not tiny.names(tmp_path)
 
 
 async def test_the_folder_is_what_peft_would_write(
@@ -120,7 +120,7 @@ async def test_only_the_first_rank_speaks_to_the_server(
 ) -> None:
     assert (await LoraPusher(server, tmp_path, rank=1).push(adapted(), 4)).version == 4
     assert fake.asked == []
-    assert list(tmp_path.iterdir()) == []
+    assert not tiny.names(tmp_path)
 
 
 async def test_a_model_without_an_adapter_is_refused(server: Server, tmp_path: Path) -> None:

@@ -15,9 +15,11 @@ pytestmark = pytest.mark.anyio
 QUICK = Patience(20.0, attempts=3, pause=0.001)
 
 
-async def drawn(fake: FakeVllm, served: Served = Served(NAME), **how: Any) -> Group:
+async def drawn(fake: FakeVllm, served: Served | None = None, **how: Any) -> Group:
     async with Server(fake.url) as server:
-        sampler = Sampler(server, served, Sampling(group_size=3, **how), patience=QUICK)
+        sampler = Sampler(
+            server, served or Served(NAME), Sampling(group_size=3, **how), patience=QUICK
+        )
         return await sampler.group(MESSAGES, seed=7)
 
 
@@ -130,8 +132,7 @@ async def test_one_limiter_holds_for_all(fake: FakeVllm) -> None:
     async with Server(fake.url) as server:
         sampler = Sampler(server, Served(NAME), Sampling(), concurrency=2, patience=QUICK)
         tasks = [asyncio.create_task(sampler.group(MESSAGES, seed)) for seed in range(6)]
-        while len(fake.asked) < 2:
-            await asyncio.sleep(0)
+        await fake.arrived(2)
         for _ in range(50):  # as many turns as a third request would need
             await asyncio.sleep(0)
         assert len(fake.asked) == 2

@@ -29,7 +29,7 @@ async def test_what_may_pass_is_asked_for_again(fake: FakeVllm, fault: Any) -> N
 @pytest.mark.parametrize("fault", [500, 429, "drop"])
 async def test_patience_ends(fake: FakeVllm, fault: Any) -> None:
     fake.fail("/pause", *[fault] * 3)
-    with pytest.raises(EndpointDown, match="in attempt 3 of 3. See whether") as caught:
+    with pytest.raises(EndpointDown, match=r"in attempt 3 of 3\. See whether") as caught:
         await asked(fake)
     assert caught.value.status == (fault if fault != "drop" else None)
 

@@ -72,6 +72,11 @@ def tokenizer() -> PreTrainedTokenizerFast:
     )
 
 
+def names(folder: Path) -> list[str]:
+    """What is in a folder; nothing where there is none."""
+    return sorted(path.name for path in folder.glob("*"))
+
+
 def shaken(made: Any, seed: int = 1, by: float = 0.05) -> None:
     """Change all that is trained a little, as steps of an optimizer would."""
     generator = torch.Generator().manual_seed(seed)
