@@ -56,6 +56,8 @@ class NoopServer(asyncio.Protocol):
     """Answers any request with the same completion; counts what it holds."""
 
     held = most = 0
+    latency: Callable[[bytes], float] = staticmethod(lambda body: LATENCY)
+    """Seconds until the answer to a request with this body."""
     answers: tuple[bytes, bytes] = (b"", b"")
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -87,7 +89,8 @@ class NoopServer(asyncio.Protocol):
             kind.most = max(kind.most, kind.held)
             streamed = b'"stream": true' in body or b'"stream":true' in body
             answer = kind.answers[streamed]
-            asyncio.get_running_loop().call_later(LATENCY, self._send, answer, True)
+            seconds = kind.latency(body)
+            asyncio.get_running_loop().call_later(seconds, self._send, answer, True)
 
     def _send(self, answer: bytes, held: bool = False) -> None:
         type(self).held -= held

@@ -1,6 +1,6 @@
 """What the harness of runs costs: calls per second, processor time per call, memory.
 
-    python benchmarks/harness.py [--problems 100] [--methods A,B] [--in-flight 800]
+    python -m benchmarks.harness [--problems 100] [--methods A,B] [--in-flight 800]
 
 A server in a process of its own answers each request after two seconds with the same short reply
 and does as good as nothing else. Each method is run with all that a run does: limiter, database,
@@ -19,18 +19,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import client
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import client
 from tmas_graph import Settings
 from tmas_graph.evaluation import sitting
+from tmas_graph.evaluation.books import Watch
 from tmas_graph.evaluation.planning import fresh
 from tmas_graph.evaluation.problem_set import source_of
 from tmas_graph.evaluation.run_rows import Row
-from tmas_graph.evaluation.runner import Watch
 from tmas_graph.models import pool
 
+ROOT = Path(__file__).parents[1]
 LATENCY = 2.0
 """Seconds of each answer."""
 
@@ -108,10 +109,10 @@ def main() -> None:
         client.LATENCY = LATENCY
         asyncio.run(client.serve())
         return
-    command = [sys.executable, __file__, "--serve"]
+    command = [sys.executable, "-m", __spec__.name, "--serve"]
     with (
         tempfile.TemporaryDirectory() as place,
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server,
     ):
         try:
             problems = Path(place) / "problems.jsonl"

@@ -24,7 +24,7 @@ RUN = ROOT / "docs/images/run.json"
 COMMANDS = (
     *("solve", "resume", "threads", "show", "settings", "models", "methods"),
     *("memory", "run", "estimate", "merge", "compare", "export", "grade", "problems"),
-    *("train", "train data", "train serve"),
+    *("train", "train data", "train serve", "train run", "train plot"),
 )
 
 

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from tmas_graph.configuration import load
+from tmas_graph.grpo import settings_file
 
 CONFIGS = Path(__file__).parents[1] / "configs"
-FILES = sorted(path.name for path in CONFIGS.glob("*.toml"))
+FILES = sorted(path.name for path in CONFIGS.glob("*.toml") if path.name[:6] != "train-")
+TRAINING = sorted(path.name for path in CONFIGS.glob("train-*.toml"))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -51,6 +53,19 @@ def test_prompts_and_replies_of_a_laptop_fit_its_context() -> None:
     assert shown + s.max_tokens < s.context_tokens
 
 
+@pytest.mark.parametrize("name", TRAINING)
+def test_a_training_run_says_how_its_model_is_served(name: str) -> None:
+    settings = settings_file.load(CONFIGS / name)
+    assert (settings.preset, settings.mode) == ("hybrid", "grpo")
+    command = f"tmas train serve {settings.model.model} --push {settings.server.push}"
+    text = (CONFIGS / name).read_text(encoding="utf-8")
+    assert command in text
+    if settings.model.lora:
+        assert f"--lora-rank {settings.model.lora.rank}" in text
+    given = tomllib.loads(text)
+    assert settings_file.resolved(given, name) == settings
+
+
 def test_the_page_says_which_is_which() -> None:
     page = (CONFIGS / "README.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"^\| `([\w.-]+)` \| ", page, re.MULTILINE)) == FILES
+    assert sorted(re.findall(r"^\| `([\w.-]+)` \| ", page, re.MULTILINE)) == FILES + TRAINING

@@ -28,7 +28,15 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         tmas_graph.slove  # noqa: B018
 
 
-@pytest.mark.parametrize("module", ["tmas_graph", "tmas_graph.cli", "tmas_graph.configuration"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "tmas_graph",
+        "tmas_graph.cli",
+        "tmas_graph.configuration",
+        "tmas_graph.grpo",
+    ],
+)
 def test_what_is_heavy_is_not_loaded_by_an_import(module: str) -> None:
     code = f"import sys, {module}; print(*sorted({{m.split('.')[0] for m in sys.modules}}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

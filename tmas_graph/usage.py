@@ -27,6 +27,11 @@ class Usage:
         names = self.__dataclass_fields__  # astuple would copy each number deeply
         return Usage(*(getattr(self, name) + getattr(other, name) for name in names))
 
+    def __sub__(self, other: "Usage") -> "Usage":
+        """What is left without `other`, field by field."""
+        names = self.__dataclass_fields__
+        return Usage(*(getattr(self, name) - getattr(other, name) for name in names))
+
     @property
     def tokens(self) -> int:
         """Prompt and completion together."""

@@ -1,8 +1,12 @@
 """What `tmas run` does once its options are read: run, watch, report, tell how to go on."""
 
 import asyncio
+import gc
 import json
+import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -12,19 +16,20 @@ import typer
 from rich.console import Console
 
 from tmas_graph.cli.counting import counted
+from tmas_graph.cli.own_stdout import own_stdout
 from tmas_graph.cli.plain import complain, line, words
 from tmas_graph.cli.run_view import RunView, duration, table_of
 from tmas_graph.cli.session import start_local_models
 from tmas_graph.cli.telemetry import exporting
 from tmas_graph.configuration import load
-from tmas_graph.errors import SettingsError, TmasError
+from tmas_graph.errors import ClusterGone, SettingsError, TmasError
 from tmas_graph.evaluation import sitting
+from tmas_graph.evaluation.books import Watch
 from tmas_graph.evaluation.planning import More, fresh
 from tmas_graph.evaluation.problem_set import chosen, in_shard, source_of
 from tmas_graph.evaluation.run_folder import read_plan
 from tmas_graph.evaluation.run_standing import RunStanding
-from tmas_graph.evaluation.runner import Watch
-from tmas_graph.models import pool
+from tmas_graph.evaluation.runner import HERE, Executor
 from tmas_graph.running import run_blocking
 from tmas_graph.settings import Settings
 from tmas_graph.threads import refuse_second_writer
@@ -66,6 +71,7 @@ def start(
     *,
     as_json: bool,
     quiet: bool = False,
+    executor: Executor = HERE,
 ) -> None:
     """Begin a run in `folder` and print how it ended, unless that is well and `quiet`."""
     settings = load(config, preset=preset, changes=wanted.changes).settings
@@ -80,42 +86,71 @@ def start(
     plan = fresh(source, found, names, labels, settings, limits=wanted.limits, shard=problems.shard)
     for entrant in plan.entrants:
         refuse_second_writer(entrant.settings, folder, entrant.label)
-        start_local_models(entrant.settings)
-    _run(
-        folder, partial(sitting.begin, folder, plan, found), settings, as_json=as_json, quiet=quiet
-    )
+        if executor is HERE:
+            start_local_models(entrant.settings)
+    work = partial(sitting.begin, folder, plan, found, executor=executor)
+    _run(folder, work, settings, executor, as_json=as_json, quiet=quiet)
 
 
 def resume(
-    folder: Path, more: More, config: Path | None, *, accept_changes: bool, as_json: bool
+    folder: Path,
+    more: More,
+    config: Path | None,
+    *,
+    accept_changes: bool,
+    as_json: bool,
+    executor: Executor = HERE,
 ) -> None:
     """Let the run in `folder` go on and print how it ended."""
     keys, plan = load(config).settings, read_plan(folder)
     for entrant in plan.entrants:
         refuse_second_writer(entrant.settings, folder, entrant.label)
     settings = plan.settings
-    start_local_models(settings)
+    if executor is HERE:
+        start_local_models(settings)
 
     def tell(news: list[str]) -> None:
         complain(f"changed since it began: {'; '.join(news)}", style="yellow")
 
     work = partial(sitting.go_on, folder, more, keys, accept_changes=accept_changes, tell=tell)
-    _run(folder, work, settings, as_json=as_json)
+    _run(folder, partial(work, executor=executor), settings, executor, as_json=as_json)
 
 
 def _run(
     folder: Path,
     work: Callable[..., Awaitable[RunStanding]],
     settings: Settings,
+    executor: Executor,
     *,
     as_json: bool,
     quiet: bool = False,
 ) -> None:
-    console = Console(stderr=as_json)
-    view = RunView(console, pool.load, quiet=as_json and not console.is_terminal)
+    with nullcontext(sys.stdout) if executor is HERE else own_stdout() as stdout:
+        console = Console(stderr=True) if as_json else Console(file=stdout)
+        view = RunView(console, executor.load, quiet=as_json and not console.is_terminal)
+        standing = _sat(folder, work, settings, view)
+        if quiet and not standing.failed:
+            return
+        if as_json and not quiet:
+            print(json.dumps(summary(folder, standing), indent=2), file=stdout)
+        else:
+            _report(console, folder, standing)
+    if standing.failed:
+        raise typer.Exit(1)
+
+
+def _sat(
+    folder: Path,
+    work: Callable[..., Awaitable[RunStanding]],
+    settings: Settings,
+    view: RunView,
+) -> RunStanding:
     begun: list[RunStanding] = []
 
     def note(standing: RunStanding) -> None:
+        # What is loaded stays: going through it again and again would stop the loop for 100 ms.
+        gc.collect()
+        gc.freeze()
         begun.append(standing)
         view.begun(standing)
 
@@ -125,21 +160,16 @@ def _run(
 
     try:
         with view.shown():
-            standing = run_blocking(sit)
+            return run_blocking(sit)
     except (KeyboardInterrupt, asyncio.CancelledError):
         _say_how_to_go_on("interrupted", folder, begun)
         raise typer.Exit(130) from None
+    except ClusterGone as error:
+        _say_how_to_go_on(str(error), folder, begun)
+        os._exit(2)  # Ray's threads would crash an orderly end, or wait for the head
     except TmasError as error:
         _say_how_to_go_on(str(error), folder, begun)
         raise typer.Exit(2) from None
-    if quiet and not standing.failed:
-        return
-    if as_json and not quiet:
-        print(json.dumps(summary(folder, standing), indent=2))  # noqa: T201
-    else:
-        _report(console, folder, standing)
-    if standing.failed:
-        raise typer.Exit(1)
 
 
 def summary(folder: Path, standing: RunStanding) -> dict[str, Any]:

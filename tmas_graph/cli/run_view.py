@@ -16,7 +16,7 @@ from tmas_graph.cli.report import money, spend
 if TYPE_CHECKING:
     from tmas_graph.evaluation.run_rows import Row
     from tmas_graph.evaluation.run_standing import MethodStanding, RunStanding
-    from tmas_graph.models.pool import Load
+    from tmas_graph.evaluation.scheduling import Load
 
 _HEADS = ("method", "done", "failed", "accuracy so far", "calls", "tokens", "cost")
 _SUMMARIES = 20

@@ -4,14 +4,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tmas_graph.errors import SettingsError, StorageError, ThreadError
+from tmas_graph.evaluation import parts
+from tmas_graph.evaluation.books import UNWATCHED, Books, Watch
 from tmas_graph.evaluation.datasets import Dataset
 from tmas_graph.evaluation.planning import More, asked, extended, incomparable, news, refuse
 from tmas_graph.evaluation.row_log import RowLog
 from tmas_graph.evaluation.run_folder import FILE, Plan, owned, read_plan, write_plan
 from tmas_graph.evaluation.run_standing import RunStanding
-from tmas_graph.evaluation.runner import UNWATCHED, Runner, Watch
+from tmas_graph.evaluation.runner import HERE, Executor
 from tmas_graph.settings import Settings
-from tmas_graph.threads import open_threads
 
 _GOES_ON = (
     "iterations",
@@ -29,9 +30,14 @@ _GOES_ON = (
 
 
 async def begin(
-    folder: Path, plan: Plan, found: Dataset, *, watch: Watch = UNWATCHED
+    folder: Path,
+    plan: Plan,
+    found: Dataset,
+    *,
+    watch: Watch = UNWATCHED,
+    executor: Executor = HERE,
 ) -> RunStanding:
-    """Run `plan` in `folder` from the start.
+    """Run `plan` in `folder` from the start, on `executor`.
 
     Raises:
         SettingsError: there is something in the folder already.
@@ -39,11 +45,12 @@ async def begin(
     """
     _refuse_used(folder)
     plan.limits.check()
+    executor.check(plan)
     plan = await asked(plan)
     with owned(folder):
         _refuse_used(folder)
         write_plan(folder, plan)
-        return await _run(folder, plan, found, watch)
+        return await _run(Books(folder, plan, found, watch), executor)
 
 
 async def go_on(
@@ -54,6 +61,7 @@ async def go_on(
     accept_changes: bool = False,
     tell: Callable[[list[str]], None] = lambda news: None,
     watch: Watch = UNWATCHED,
+    executor: Executor = HERE,
 ) -> RunStanding:
     """Let the run in `folder` go on, with `more` where that is given.
 
@@ -64,6 +72,7 @@ async def go_on(
         accept_changes: go on though rows that are there would not fit those to come.
         tell: called with what changed since it began, if anything did.
         watch: told what happens.
+        executor: where to go on; not necessarily where it began.
 
     Raises:
         ThreadChanged: something changed that old rows don't fit.
@@ -80,7 +89,9 @@ async def go_on(
                 "and merge anew."
             )
         found = old.source.load()
-        plan = await asked(extended(old, found, more, keys))
+        plan = extended(old, found, more, keys)
+        executor.check(plan)
+        plan = await asked(plan)
         if not accept_changes:
             refuse(folder, incomparable(old, plan))
         if changes := news(old, plan):
@@ -89,12 +100,13 @@ async def go_on(
             log = RowLog(folder)
             log.keep({job for job in log.written() if job.method not in reopened})
         write_plan(folder, plan)
-        return await _run(folder, plan, found, watch)
+        return await _run(Books(folder, plan, found, watch), executor)
 
 
-async def _run(folder: Path, plan: Plan, found: Dataset, watch: Watch) -> RunStanding:
-    async with open_threads(folder) as store:
-        return await Runner(folder, plan, found, store, watch).run()
+async def _run(books: Books, executor: Executor) -> RunStanding:
+    await parts.gather_all(books.folder)  # of a sitting on several processes that was killed
+    await executor.run(books)
+    return books.standing
 
 
 def _reopened(old: Plan, new: Plan) -> set[str]:

@@ -79,7 +79,7 @@ async def served_model(server: Server, way: str) -> str:
         SettingsError: the output head of what it serves is tied.
         EndpointDown, RequestRefused: it doesn't say.
     """
-    listed: dict[str, Any] = await server.get(MODELS, Patience(_SHORT))
+    listed: Any = await server.get(MODELS, Patience(_SHORT))
     card = listed["data"][0]
     root = Path(str(card.get("root") or ""))
     try:

@@ -91,7 +91,7 @@ class LoraPusher:
 
     async def _unload_left_behind(self) -> None:
         """Unload what a trainer that was killed has loaded from the same folder."""
-        listed: dict[str, Any] = await self._server.get(MODELS, self._patience)
+        listed: Any = await self._server.get(MODELS, self._patience)
         for card in listed["data"]:
             root = Path(str(card.get("root") or ""))
             if root.parent == self._folder:

@@ -81,7 +81,7 @@ class NcclPusher:
             return Served(self._model, version)
         self._model = self._model or await served_model(self._server, "nccl")
         if self._engine is None:
-            told: dict[str, Any] = await self._server.get(WORLD, Patience(_SHORT))
+            told: Any = await self._server.get(WORLD, Patience(_SHORT))
             meeting = self._meeting(_free_port(self._host), 1 + int(told["world_size"]))
             self._engine = await self._within(lambda: self._connect(meeting, model), "meet")
         async with paused(self._server, self._seconds):

@@ -51,6 +51,8 @@ class Row:
     """Names the row within its file; its place, where the file gives it no name."""
     problem: str = ""
     """Id of the problem; rows of one problem share it."""
+    question: str = ""
+    """The text of the problem; empty: not known."""
     problem_prompt: Prompt = ()
     """The prompt of the same problem without a bank, for paired groups; empty: not known."""
     p0: float | None = None
@@ -118,6 +120,7 @@ class _Reading:
             data_source=self._text(self.values["data_source"], "data_source"),
             index=index if isinstance(index, int) else place,
             problem=str(extra.get("problem") or ""),
+            question=str(extra.get("question") or ""),
             problem_prompt=self._maybe_prompt(extra.get("problem_prompt")),
             p0=self._share(extra.get("p0")),
             experience=self._texts(extra.get("experience")),

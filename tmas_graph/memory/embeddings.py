@@ -7,7 +7,6 @@ different names can't.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
@@ -19,7 +18,9 @@ from tmas_graph.memory.guards import statement
 DIMENSION = 1024
 _KEPT = 4096
 """Vectors that an embedder remembers; 4 MB for each thousand dimensions."""
-_hasher = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tmas-hashing")
+_AT_ONCE = 8
+"""Texts that are hashed in one step of the event loop, in about 2 ms."""
+_turns = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
 _Coming = asyncio.Task[dict[str, list[float]]]
 
 
@@ -59,9 +60,17 @@ class Hashing:
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`; of zeros for a text without content."""
-        # Off the loop, for loading takes a second; in one thread, for each further one that wants
-        # Python's lock makes the loop wait longer for its turn.
-        return await asyncio.get_running_loop().run_in_executor(_hasher, embed, texts)
+        if not _vectorizer.cache_info().currsize:
+            await asyncio.to_thread(_vectorizer)  # loading takes a second
+        # In steps and one after another: a thread that computes makes the loop wait for Python's
+        # lock at each of its system calls, and many who hash in one round make that round long.
+        turn = _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        rows: list[list[float]] = []
+        for begin in range(0, len(texts), _AT_ONCE):
+            async with turn:
+                rows += embed(texts[begin : begin + _AT_ONCE])
+                await asyncio.sleep(0)
+        return rows
 
 
 class Remembered:

@@ -1,0 +1,189 @@
+"""Runs all benchmarks and writes docs/benchmarks.md: tables, plots, the machine and the commit.
+
+    python -m benchmarks.report [NAME …]
+
+With names, only those are run, and the others keep what an earlier run showed. A benchmark that
+fails is shown with its last lines, and ends the command with 1 when all others are done.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "benchmarks.md"
+KEPT = ROOT / "docs" / "benchmarks.json"
+IMAGES = ROOT / "docs" / "images"
+_VERSIONS = ("langgraph", "langchain-core", "openai", "chromadb", "numpy")
+_WIDTH = "100"
+_LAST_LINES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """One of them."""
+
+    name: str
+    title: str
+    shows: str
+    """What its figures say, in Markdown."""
+    options: tuple[str, ...] = ()
+    images: tuple[str, ...] = ()
+    """Files in `IMAGES` that it makes."""
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """Its arguments to Python."""
+        return ("-m", f"benchmarks.{self.name}", *self.options)
+
+
+BENCHMARKS = (
+    Benchmark(
+        "makespan",
+        "Makespan",
+        "How long a run takes over the least that any schedule needs, beside a harness that works "
+        "stage by stage.",
+    ),
+    Benchmark(
+        "harness",
+        "Harness",
+        "Calls per second, processor time per call and memory of `tmas run` with 800 calls in "
+        "flight. Memory grows with what is in flight, not with what is finished.",
+    ),
+    Benchmark(
+        "memory",
+        "Memory",
+        "Many problems that write to one experience bank at once, and retrieval from it. The pause "
+        "is the longest time for which the event loop stood still.",
+    ),
+    Benchmark("retrieval", "Retrieval", "What choosing the items of one prompt takes."),
+    Benchmark("dedup", "Dedup", "Labelled pairs: rewordings that are found, and wrong merges."),
+    Benchmark("library", "Library", "The library with items of many problems."),
+    Benchmark(
+        "client",
+        "Client",
+        "Requests per second and processor time per call of our client and others.",
+        ("--calls", "2000", "--rounds", "2"),
+    ),
+    Benchmark("grading", "Grading", "Answers graded per second, beside math-verify."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a benchmark printed."""
+
+    text: str
+    seconds: float
+    failed: bool
+    day: str
+    commit: str
+    machine: str
+
+
+def outcome_of(benchmark: Benchmark) -> Outcome:
+    """Run it."""
+    began = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, *benchmark.command],
+        cwd=ROOT,
+        env={**os.environ, "COLUMNS": _WIDTH, "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    text = done.stdout
+    if done.returncode:
+        text = "\n".join((done.stdout + done.stderr).splitlines()[-_LAST_LINES:])
+    seconds = time.perf_counter() - began
+    day = f"{datetime.now(UTC):%Y-%m-%d}"
+    return Outcome(text.strip("\n"), seconds, bool(done.returncode), day, commit(), machine())
+
+
+def commit() -> str:
+    """The commit that is measured; with + where files differ from it."""
+    say = ["git", "describe", "--always", "--dirty=+"]
+    return subprocess.run(say, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def machine() -> str:
+    """Processor, cores, memory, system."""
+    found = re.search(r"model name\s*: (.*)", _read("/proc/cpuinfo"))
+    memory = re.search(r"MemTotal:\s*(\d+) kB", _read("/proc/meminfo"))
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    parts = [
+        found[1].strip() if found else platform.processor() or platform.machine(),
+        f"{cores} cores",
+        f"{int(memory[1]) / 2**20:.0f} GiB" if memory else "",
+        f"{platform.system()}, Python {platform.python_version()}",
+        *(f"{name} {version(name)}" for name in _VERSIONS),
+    ]
+    return ", ".join(filter(None, parts))
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text()
+    except OSError:
+        return ""
+
+
+def page(outcomes: dict[str, Outcome]) -> str:
+    """The page, in Markdown."""
+    lines = [
+        "# Benchmarks",
+        "",
+        "Written by `make bench`. Compare ratios, not seconds: both sides of each were measured in "
+        "one run, on the machine that stands below it.",
+    ]
+    for benchmark in BENCHMARKS:
+        if (one := outcomes.get(benchmark.name)) is None:
+            continue
+        lines += ["", f"## {benchmark.title}", "", benchmark.shows, ""]
+        lines += ["```", f"$ python {' '.join(benchmark.command)}", one.text, "```"]
+        lines += [f"\n![{benchmark.title}](images/{image})" for image in benchmark.images]
+        failed = "**It failed.** " if one.failed else ""
+        lines += [
+            "",
+            f"{failed}{one.day}, commit {one.commit}, {one.seconds:.0f} s, on {one.machine}.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def kept() -> dict[str, Outcome]:
+    """What earlier runs showed."""
+    if not KEPT.exists():
+        return {}
+    return {name: Outcome(**fields) for name, fields in json.loads(KEPT.read_text()).items()}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run them and write the page; 1 if any failed."""
+    known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(known))
+    names = parser.parse_args(arguments).names or list(known)
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"there is no {unknown[0]!r}; there are {', '.join(known)}")
+    outcomes = kept()
+    for name in names:
+        print(f"{name} …", flush=True)
+        outcomes[name] = outcome_of(known[name])
+        KEPT.write_text(json.dumps({n: asdict(o) for n, o in outcomes.items()}, indent=1) + "\n")
+        PAGE.write_text(page(outcomes))
+        print(f"{outcomes[name].text}\n{name}: {outcomes[name].seconds:.0f} s", flush=True)
+    return int(any(outcomes[name].failed for name in names))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

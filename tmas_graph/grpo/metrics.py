@@ -1,0 +1,163 @@
+"""Writes the numbers of a run: metrics.jsonl always, other trackers where asked for.
+
+A line is `{"step": 12, "kind": "train", "loss": …}`; kinds are train, push, held_out and tmas.
+Rates are divided here, once, after they were summed over ranks.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from tmas_graph.errors import MissingExtra, StorageError
+from tmas_graph.grpo.operation import LogSettings
+from tmas_graph.grpo.samples import Rate
+
+Kind = Literal["train", "push", "held_out", "tmas"]
+METRICS = "metrics.jsonl"
+Record = Mapping[str, Any]
+
+
+class Tracker(Protocol):
+    """Another place that numbers go to."""
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        """Take the numbers of a step."""
+        ...
+
+    def close(self) -> None:
+        """Write what is left."""
+        ...
+
+
+def flat(values: Mapping[str, Rate | float]) -> dict[str, float]:
+    """Give plain numbers."""
+    return {
+        name: value.value if isinstance(value, Rate) else float(value)
+        for name, value in values.items()
+    }
+
+
+class Metrics:
+    """The numbers of one run."""
+
+    def __init__(self, folder: Path, trackers: Sequence[Tracker] = ()) -> None:
+        """Add to metrics.jsonl in `folder`."""
+        self._file = folder / METRICS
+        self._trackers = tuple(trackers)
+
+    def log(self, step: int, kind: Kind, values: Mapping[str, Rate | float]) -> Record:
+        """Write the numbers of a step; give the line.
+
+        Raises:
+            StorageError: the file can't be written.
+        """
+        numbers = flat(values)
+        record = {"step": step, "kind": kind, **numbers}
+        try:
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(record) + "\n")
+        except OSError as error:
+            raise _unwritable(self._file, error) from error
+        prefix = "" if kind == "train" else f"{kind}/"
+        for tracker in self._trackers:
+            tracker.log(step, {prefix + name: value for name, value in numbers.items()})
+        return record
+
+    def forget_after(self, step: int) -> None:
+        """Drop the lines of steps after `step`, which a resumed run makes again."""
+        records = read(self._file.parent)
+        kept = [record for record in records if record["step"] <= step]
+        if len(kept) == len(records):
+            return
+        partial = self._file.with_suffix(".partial")
+        try:
+            with partial.open("w", encoding="utf-8") as file:
+                file.writelines(json.dumps(record) + "\n" for record in kept)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.replace(self._file)
+        except OSError as error:
+            raise _unwritable(self._file, error) from error
+
+    def close(self) -> None:
+        """Close all trackers."""
+        for tracker in self._trackers:
+            tracker.close()
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    """Give the lines of the run in `folder`; one that was torn by a crash is left out."""
+    try:
+        lines = (folder / METRICS).read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError) as error:
+        raise StorageError(f"{folder / METRICS}: can't be read ({error}). Mend it.") from error
+    records = list[dict[str, Any]]()
+    for line in lines:
+        try:
+            records.append(json.loads(line))
+        except ValueError:
+            continue
+    return records
+
+
+def trackers_of(settings: LogSettings, folder: Path) -> list[Tracker]:
+    """Open the trackers that `settings` name.
+
+    Raises:
+        MissingExtra: one isn't installed.
+    """
+    return [
+        (_TensorBoard if name == "tensorboard" else _Hosted)(name, settings, folder)
+        for name in settings.to
+    ]
+
+
+class _TensorBoard:
+    def __init__(self, name: str, settings: LogSettings, folder: Path) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  (an extra)
+        except ImportError as error:
+            raise _missing(name) from error
+        self._writer: Any = SummaryWriter(str(folder / "tensorboard"))
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        for name, value in values.items():
+            self._writer.add_scalar(name, value, step)
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class _Hosted:
+    """wandb, and trackio, which has the same functions."""
+
+    def __init__(self, name: str, settings: LogSettings, folder: Path) -> None:
+        from importlib import import_module  # noqa: PLC0415
+
+        try:
+            self._module: Any = import_module(name)
+        except ImportError as error:
+            raise _missing(name) from error
+        more = {"dir": str(folder), "resume": "allow", "id": folder.name} if name == "wandb" else {}
+        self._module.init(project=settings.project, name=folder.name, **more)
+
+    def log(self, step: int, values: Mapping[str, float]) -> None:
+        # Held-out numbers come later than those of the same step; both take a step of their own.
+        self._module.log({**values, "step": step})
+
+    def close(self) -> None:
+        self._module.finish()
+
+
+def _missing(name: str) -> MissingExtra:
+    return MissingExtra(
+        f"log.to: {name} isn't installed. Run: pip install {name}, or leave it out of log.to."
+    )
+
+
+def _unwritable(file: Path, error: OSError) -> StorageError:
+    return StorageError(f"{file}: can't be written ({error.strerror}). Free some room on its disk.")

@@ -1,0 +1,140 @@
+"""A training run from settings to the trained policy, fresh or resumed."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from tmas_graph.grpo import starting, weights
+from tmas_graph.grpo.asking import Asking
+from tmas_graph.grpo.checkpoint import TrainState
+from tmas_graph.grpo.drawing import Drawing
+from tmas_graph.grpo.grading import boxed_match, shared_words
+from tmas_graph.grpo.interfaces import Endpoint, Tools
+from tmas_graph.grpo.lessons import Drawn
+from tmas_graph.grpo.metrics import Metrics, trackers_of
+from tmas_graph.grpo.policy import Policy
+from tmas_graph.grpo.publishing import Publisher, Trial
+from tmas_graph.grpo.rank_talk import RankTalk
+from tmas_graph.grpo.ranks import Ranks
+from tmas_graph.grpo.scoring import Scoring
+from tmas_graph.grpo.server import Server
+from tmas_graph.grpo.settings import RunSettings
+from tmas_graph.grpo.together import OneThread
+from tmas_graph.grpo.trainer import Learner, Trainer
+from tmas_graph.grpo.watching import Unwatched, Watch
+
+FINAL = "final"
+OpenEndpoint = Callable[[RunSettings, Ranks], AbstractAsyncContextManager[Endpoint]]
+
+
+@asynccontextmanager
+async def open_vllm(settings: RunSettings, ranks: Ranks, key: str = "") -> AsyncIterator[Endpoint]:
+    """Connect to the vLLM that `settings` name, in the name of `key`."""
+    async with Server(settings.server.url, key) as server:
+        endpoint = starting.endpoint_of(settings, server, ranks)
+        yield endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a run is given besides its settings."""
+
+    tools: Tools = field(default_factory=lambda: Tools(boxed_match, shared_words))
+    """By default answers are compared letter by letter, and strategies word by word."""
+    open_endpoint: OpenEndpoint = open_vllm
+    watch: Watch = field(default_factory=Unwatched)
+
+
+def train(
+    settings: RunSettings, around: Surroundings | None = None, *, resume: bool = False
+) -> TrainState:
+    """Train, and give where the run stands at its end; its policy is in the folder `final`.
+
+    Raises:
+        TmasError: it can't begin, or can't go on; the text says what to do.
+        KeyboardInterrupt: Ctrl-C; what was learned is saved.
+    """
+    ranks = starting.start_ranks()
+    if ranks.rank == 0:
+        starting.open_folder(settings, resume)
+    trackers = trackers_of(settings.log, settings.out) if ranks.rank == 0 else ()
+    metrics = Metrics(settings.out, trackers)
+    talk = RankTalk(ranks, OneThread("training", _use_gpu))
+    try:
+        begun = starting.begin(settings, ranks, resume, metrics)
+        watch = (around or Surroundings()).watch
+        learner = Learner(
+            settings, begun.policy, begun.optimizer, talk, metrics, watch, begun.state, begun.saved
+        )
+        return asyncio.run(_trained(learner, around or Surroundings()))
+    finally:
+        talk.thread.close()
+        metrics.close()
+
+
+async def _trained(learner: Learner, around: Surroundings) -> TrainState:
+    settings, talk = learner.settings, learner.talk
+    if settings.mode == "sft":
+        state = await Trainer(learner, starting.verified_of(settings)).run()
+    else:
+        # All data is read before the server is asked for anything.
+        asking = starting.asking_of(settings, starting.rows_of(settings))
+        async with around.open_endpoint(settings, talk.ranks) as endpoint:
+            try:
+                state = await _reinforced(learner, around.tools, endpoint, asking)
+            finally:
+                await endpoint.pusher.close()
+    final = settings.out / FINAL
+    await talk.thread.run(lambda: _export(learner.policy, final, talk))
+    if talk.is_first:
+        around.watch.note(f"{state.step} steps are done; the policy is in {final}.")
+    return state
+
+
+async def _reinforced(
+    learner: Learner, tools: Tools, endpoint: Endpoint, asking: Asking
+) -> TrainState:
+    settings = learner.settings
+    publisher = Publisher(
+        endpoint,
+        learner.policy,
+        asking(0).row.prompt,
+        settings.sampling.temperature,
+        learner.talk,
+        learner.log,
+    )
+    trial = Trial(endpoint, tools, starting.held_out_of(settings), settings.evaluation, learner.log)
+    scoring = Scoring(tools, settings.rewards, settings.novelty, settings.advantages)
+    drawing = Drawing(
+        endpoint.sampler,
+        asking,
+        starting.sampling_of(settings),
+        seed=settings.seed,
+        ahead=settings.sampling.ahead,
+    )
+    async with drawing:
+        lessons = Drawn(drawing, scoring, settings.sampling.groups)
+        return await Trainer(learner, lessons, publisher, trial).run()
+
+
+def _export(policy: Policy, folder: Path, talk: RankTalk) -> None:
+    """Write what was trained as transformers and peft read it; all ranks gather, one writes."""
+    named = weights.adapter_weights if policy.has_adapter else weights.full_weights
+    if not talk.is_first:
+        weights.take_part(named(policy.model))
+        return
+    fill = weights.write_adapter if policy.has_adapter else weights.write_full
+    shutil.rmtree(folder, ignore_errors=True)  # of a run that went on from here
+    weights.written(folder, partial(fill, policy.model))
+
+
+def _use_gpu() -> None:
+    """Let the thread work on this rank's GPU; each thread has a current one of its own."""
+    if torch.cuda.is_available() and torch.distributed.is_torchelastic_launched():
+        torch.cuda.set_device(torch.distributed.get_node_local_rank())
