@@ -13,6 +13,7 @@ import argparse
 import cProfile
 import pstats
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
@@ -95,13 +96,13 @@ def verdicts(rows: list[dict[str, Any]]) -> list[str]:
 
 def profiled(work: Workload, folder: Path) -> str:
     """The functions of the event loop's thread that took most time of their own, as a table."""
-    profile = cProfile.Profile()
+    profile = cProfile.Profile(time.thread_time)
     found = profile.runcall(durable, work, folder)
     stats: Any = pstats.Stats(profile)
     rows = sorted(stats.stats.items(), key=lambda row: -row[1][2])[:_SHOWN]
     total = sum(own for _, _, own, _, _ in stats.stats.values())
     lines = [
-        f"{found.calls} calls, {total:.1f} s in the event loop's thread under the profiler",
+        f"{found.calls} calls, {total:.1f} s of the event loop's thread under the profiler",
         "",
         "| own time | with what it calls | calls | function |",
         "|---|---|---|---|",

@@ -1,14 +1,13 @@
 """The two things that `overhead` compares: a durable run, and its calls made by plain asyncio."""
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.process_figures import children_seconds, peak
-from benchmarks.quick.process import counts
+from benchmarks.quick.process import counts, problems_file
 from tmas_graph import Settings
 from tmas_graph.call_store import SqliteCalls
 from tmas_graph.evaluation.planning import asked, fresh
@@ -71,7 +70,7 @@ class Figures:
 def durable(work: Workload, folder: Path) -> Figures:
     """Solve the problems with all that a run does: database, banks, rows, grading."""
     folder.mkdir(parents=True)
-    return asyncio.run(_measured(work, folder, lambda one, to: _run(one, to), warm_up=True))
+    return asyncio.run(_measured(work, folder, _run, warm_up=True))
 
 
 def plain(work: Workload, folder: Path, *, ahead: bool) -> Figures:
@@ -110,14 +109,7 @@ async def _measured(
 
 
 async def _run(work: Workload, folder: Path) -> int:
-    folder.mkdir()
-    file = folder.with_suffix(".jsonl")
-    rows = (
-        {"problem_id": f"p{i}", "question": f"What is {i} + x? {'Let it be so. ' * 20}"}
-        for i in range(work.problems)
-    )
-    file.write_text("".join(f"{json.dumps({**row, 'answer': '42'})}\n" for row in rows))
-    source = source_of(str(file))
+    source = source_of(str(_problems(work.problems, folder)))
     found = source.load()
     names = [problem.id for problem in found.problems]
     plan = await asked(fresh(source, found, names, ["tmas"], work.settings))
@@ -125,6 +117,11 @@ async def _run(work: Workload, folder: Path) -> int:
         runner = Runner(folder, plan, found, store)
         await runner.run()
     return runner.admission.most
+
+
+def _problems(count: int, folder: Path) -> Path:
+    folder.mkdir()
+    return problems_file(folder.with_suffix(".jsonl"), count)
 
 
 async def _replayed(work: Workload, folder: Path, ahead: bool) -> Figures:

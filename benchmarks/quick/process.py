@@ -21,6 +21,7 @@ class QuickServer:
         """What a client takes."""
 
     def __enter__(self) -> Self:
+        """Start it, and learn its URL."""
         command = [sys.executable, "-m", "benchmarks.quick.server", *self._options]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
@@ -33,6 +34,7 @@ class QuickServer:
         return self
 
     def __exit__(self, *error: object) -> None:
+        """End it."""
         if self._process:
             with self._process:
                 self._process.kill()
@@ -52,3 +54,14 @@ def answers(base_url: str) -> list[tuple[str, float]]:
 def _got(base_url: str, what: str) -> Any:
     with urllib.request.urlopen(f"{base_url.removesuffix('/v1')}/{what}") as answer:
         return json.load(answer)
+
+
+def problems_file(file: Path, count: int) -> Path:
+    """`file` with so many problems in it, whose right answer is 42."""
+    asked = "Let it be a number with the property above, and no other one. " * 6
+    rows = (
+        {"problem_id": f"p{i}", "question": f"What is {i} + x? {asked}", "answer": "42"}
+        for i in range(count)
+    )
+    file.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return file
