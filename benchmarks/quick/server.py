@@ -195,9 +195,13 @@ def main() -> None:
     for name in ("latency", "errors", "hangs", "cuts"):
         parser.add_argument(f"--{name}", type=float, default=0.0)
     parser.add_argument("--piece", type=int, default=400)
+    for name in ("solution", "verification", "summary"):
+        default = getattr(Sizes(), name)
+        parser.add_argument(f"--{name}", type=int, default=default, help="characters, about")
     given = parser.parse_args()
+    sizes = Sizes(solution=given.solution, verification=given.verification, summary=given.summary)
     rates = Rates(errors=given.errors, hangs=given.hangs, cuts=given.cuts)
-    asyncio.run(serve(Quick(rates=rates, latency=given.latency, piece=given.piece)))
+    asyncio.run(serve(Quick(sizes, rates, given.latency, given.piece)))
 
 
 if __name__ == "__main__":
