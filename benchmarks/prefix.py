@@ -37,7 +37,7 @@ GOAL = 0.7
 _GOAL_ROLES = ("verification", "summary")
 _COUNTS = ("vllm:prefix_cache_queries_total", "vllm:prefix_cache_hits_total")
 OPTIONS = ("--max-model-len=8192", "--enable-prefix-caching", "--block-size=16")
-ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "4"}
+ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "2"}
 
 
 @dataclass(slots=True)

@@ -67,9 +67,9 @@ def sittings(folder: Path, begin: Sequence[str], kill_every: float) -> list[Sitt
 
 
 def sat(arguments: Sequence[str], folder: Path, log: Path, kill_after: float) -> Sitting:
-    """One sitting; it is killed after so many seconds, if that isn't 0."""
+    """One sitting; so many seconds after it has begun to work it is killed, if that isn't 0."""
     sitting, rows = Sitting(), _Rows(folder / "rows.jsonl")
-    before, since = rows.finished(), time.monotonic()
+    before, since, begun = rows.finished(), time.monotonic(), float("inf")
     with (
         log.open("a") as said,
         subprocess.Popen(
@@ -77,9 +77,12 @@ def sat(arguments: Sequence[str], folder: Path, log: Path, kill_after: float) ->
             stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd=ROOT,
         ) as process,
     ):  # fmt: skip
+        size = log.stat().st_size
         while process.poll() is None:
             seconds = time.monotonic() - since
-            if kill_after and seconds > kill_after:
+            if log.stat().st_size > size:  # it says how much there is to do
+                begun = min(begun, seconds)
+            if kill_after and seconds - begun > kill_after:
                 os.kill(process.pid, signal.SIGKILL)
                 sitting.killed = time.time()
                 break
