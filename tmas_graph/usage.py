@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tmas_graph.stored import Stored
+
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Stored):
     """What was spent: requests sent, and tokens as the endpoint counted them."""
 
     calls: int = 0

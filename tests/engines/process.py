@@ -18,7 +18,7 @@ CONTEXT = 1024
 READY = "Application startup complete"
 START_SECONDS = 400.0
 STOP_SECONDS = 30.0
-OPTIONS = (
+USUAL = (
     "--enforce-eager",
     "--dtype=float32",  # four times as fast as bfloat16 on a processor without it
     f"--max-model-len={CONTEXT}",
@@ -43,11 +43,11 @@ class VllmServer:
     home: Path
     """The virtual environment that `make test-vllm` builds, the model in it."""
     log: Path
-    model: Path | None = None
-    """What it serves; None: SmolLM2."""
-    options: Sequence[str] = OPTIONS
+    options: Sequence[str] = USUAL
     environment: Mapping[str, str] = field(default_factory=dict)
     """What it needs beside ENVIRONMENT."""
+    model: Path | None = None
+    """What it serves; None: SmolLM2."""
     url: str = ""
     """The root; a client's base URL is `url` + "/v1"."""
     process: "subprocess.Popen[str] | None" = None

@@ -9,6 +9,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -21,6 +22,10 @@ _KEPT = 4096
 _AT_ONCE = 8
 """Texts that are hashed in one step of the event loop, in about 2 ms."""
 _turns = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
+_MOST_HASHED = 2048
+"""Vectors that hashing remembers; 8 kB each."""
+_hashed: OrderedDict[str, Any] = OrderedDict()
+_guard = Lock()
 _Coming = asyncio.Task[dict[str, list[float]]]
 
 
@@ -140,11 +145,23 @@ def unit(vector: Sequence[float]) -> list[float]:
 
 
 def embed(texts: Sequence[str]) -> list[list[float]]:
-    """Hashed unit vectors of `texts`, one row each, `DIMENSION` wide."""
-    if not texts:
-        return []
-    rows: list[list[float]] = _vectorizer().transform(texts).toarray().tolist()
-    return rows
+    """Hashed unit vectors of `texts`, one row each, `DIMENSION` wide.
+
+    The candidates of an iteration ask for the same ones, and a bank twice for what it takes in:
+    the latest are remembered.
+    """
+    with _guard:
+        found = {text: _hashed[text] for text in texts if text in _hashed}
+    if new := [text for text in dict.fromkeys(texts) if text not in found]:
+        rows = _vectorizer().transform(new).toarray()
+        found |= {text: row.copy() for text, row in zip(new, rows, strict=True)}
+    with _guard:
+        for text, vector in found.items():
+            _hashed[text] = vector
+            _hashed.move_to_end(text)
+        while len(_hashed) > _MOST_HASHED:
+            _hashed.popitem(last=False)
+    return [found[text].tolist() for text in texts]
 
 
 @cache
