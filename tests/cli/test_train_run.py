@@ -33,9 +33,9 @@ async def test_tmas_is_tried_with_the_served_policy(tmp_path: Path) -> None:
             tmp_path, server={"url": root, "push": "disk"}, evaluation={"tmas_settings": SMALL}
         )
         rows = [problem("What is 6 · 7?", "42"), problem("What is 6 · 8?", "48")]
-        rates = await tried(settings, Served("policy-3", 3), rows)
+        rates = await tried(settings, Served("scripted", 3), rows)
         models = {request.body["model"] for request in endpoint.requests}
-    assert models == {"policy-3"}
+    assert models == {"scripted"}
     assert rates["failed"] == (0, 2)
     # The script says 42 whatever it is asked.
     for iteration in (1, 2):
