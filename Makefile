@@ -7,7 +7,7 @@ CLUSTER := $(VENV)-ray
 DEMO ?= A box holds 6 eggs. How many eggs are in 7 boxes?
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-vllm test-ray check docs bench clean
+.PHONY: help demo test test-vllm test-ray check docs bench engine clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -23,6 +23,8 @@ test-vllm: $(VENV)/.dev $(ENGINE)/.done ## run the tests on a real vLLM, in an e
 
 test-ray: $(CLUSTER)/.done ## run the tests on a Ray cluster of this machine, in an environment with Ray
 	$(CLUSTER)/bin/python -m pytest -q -m ray tests/end_to_end/test_run_ray.py
+
+engine: $(ENGINE)/.installed ## install the vLLM that test-vllm needs
 
 check: $(VENV)/.dev ## run the linters and the type checker
 	$(BIN)/ruff check .

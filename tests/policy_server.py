@@ -21,6 +21,7 @@ from tmas_graph.grpo.interfaces import Endpoint, Tools
 from tmas_graph.grpo.sampling import Sample, Served
 from tmas_graph.grpo.settings import RunSettings
 from tmas_graph.grpo.settings_file import resolved
+from tmas_graph.grpo.weights import full_weights
 
 SYMBOLS = "abcdefgh?=!#"
 END = len(SYMBOLS)
@@ -55,8 +56,10 @@ class PolicyServer:
         await self._note(f"push {version}")
         self.trained = model
         if hasattr(model, "merge_and_unload"):
-            model = copy.deepcopy(model).merge_and_unload()  # merging itself would change it
-        self._model.load_state_dict(model.state_dict())
+            weights = copy.deepcopy(model).merge_and_unload().state_dict()  # merging changes it
+        else:
+            weights = dict(full_weights(model))
+        self._model.load_state_dict(weights)
         return Served(f"policy-{version}", version)
 
     async def close(self) -> None:

@@ -98,6 +98,7 @@ def _solving(settings: "RunSettings", served: "Served", key: str) -> Any:
     if key:
         server["api_key"] = key
     own = {
+        "early_stop": False,  # each iteration is to be told of all problems
         "concurrency": settings.server.concurrency,
         "temperature": settings.sampling.temperature,
         "max_tokens": settings.sampling.max_tokens,

@@ -76,8 +76,7 @@ def write(folder: Path, saved: Saved, keep: int) -> Path:
             partial.rename(place)
             _sync(folder)
             _point(folder, place.name)
-        for old in _complete(folder)[:-keep]:
-            shutil.rmtree(old, ignore_errors=True)
+        _remove_others(folder, place, keep)
     except (OSError, RuntimeError) as error:  # torch has its own for a full disk
         raise StorageError(
             f"{place}: can't be written ({getattr(error, 'strerror', None) or error}). "
@@ -104,7 +103,7 @@ def read(place: Path) -> Saved:
         told = json.loads((place / _STATE).read_text(encoding="utf-8"))
         tensors = torch.load(place / _TENSORS, map_location="cpu", weights_only=True)
         return Saved(TrainState(**{**told, "correct": tuple(told["correct"])}), tensors)
-    except (OSError, ValueError, TypeError, KeyError, RuntimeError) as error:
+    except Exception as error:  # torch's reader raises anything on a torn file
         raise StorageError(
             f"{place}: can't be read as a checkpoint ({error!s:.200}). Write the name of "
             f"another step-… into {place.parent / LATEST}, or begin anew in another folder."
@@ -193,6 +192,15 @@ def _restore_random(saved: Mapping[str, Any]) -> None:
     torch.set_rng_state(saved["torch"])
     if saved["cuda"] and len(saved["cuda"]) == torch.cuda.device_count():
         torch.cuda.set_rng_state_all(saved["cuda"])
+
+
+def _remove_others(folder: Path, newest: Path, keep: int) -> None:
+    """Remove the oldest ones, and those after `newest`, which another run left behind."""
+    complete = _complete(folder)
+    before = [place for place in complete if place.name < newest.name]
+    after = [place for place in complete if place.name > newest.name]
+    for old in (*before[: max(0, len(before) + 1 - keep)], *after):
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def _complete(folder: Path) -> list[Path]:

@@ -36,7 +36,7 @@ _DAY = timedelta(days=1)
 
 def start_ranks() -> Ranks:
     """Join the other processes where torchrun has started this one."""
-    if not dist.is_torchelastic_launched():
+    if not (dist.is_initialized() or dist.is_torchelastic_launched()):
         return Ranks()
     gpus = torch.cuda.is_available()
     if not dist.is_initialized():

@@ -1,0 +1,68 @@
+"""Two processes that share the weights train as one does, and go on from a checkpoint."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from grpo.two_ranks_train import OPTIMIZER
+from policy_server import TOOLS, PolicyServer, prepared
+from safetensors.torch import load_file
+
+from tmas_graph.grpo import metrics
+from tmas_graph.grpo.run import Surroundings, train
+
+HERE = Path(__file__).parent
+
+
+def sitting(folder: Path, steps: int) -> None:
+    paths = [str(HERE.parent), str(HERE.parent.parent)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    meeting = folder / f"meeting-{steps}"
+    started = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                HERE / "two_ranks_train.py",
+                str(rank),
+                "2",
+                meeting,
+                folder,
+                str(steps),
+            ],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    try:
+        said = [process.communicate(timeout=200)[0] for process in started]
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
+    assert [process.returncode for process in started] == [0, 0], "\n".join(said)
+
+
+def test_two_ranks_that_go_on_from_a_checkpoint_train_as_one_does(tmp_path: Path) -> None:
+    alone, two = tmp_path / "alone", tmp_path / "two"
+    for folder in (alone, two):
+        folder.mkdir()
+    train(prepared(alone, optimizer=OPTIMIZER), Surroundings(TOOLS, PolicyServer().opened))
+    prepared(two)  # both processes find model and data there
+    sitting(two, 2)
+    sitting(two, 4)
+    lines = [
+        [one for one in metrics.read(folder / "run") if one["kind"] == "train"]
+        for folder in (alone, two)
+    ]
+    assert [one["step"] for one in lines[1]] == [1, 2, 3, 4]
+    for one, other in zip(*lines, strict=True):
+        for name in ("reward", "loss", "grad_norm", "entropy", "correct"):
+            assert other[name] == pytest.approx(one[name], rel=1e-3, abs=1e-6), name
+    [first], [second] = ((folder / "run/final").glob("*.safetensors") for folder in (alone, two))
+    for name, weight in load_file(first).items():
+        assert float((weight - load_file(second)[name]).abs().max()) < 1e-4, name
