@@ -45,7 +45,7 @@ from tmas_graph.grpo.step import StepSettings, grpo_step
 WORKLOADS = {"ragged": (16, 256), "equal": (128, 128)}
 """Fewest and most tokens of a completion."""
 ROWS, PROMPT = 16, 32
-STEPS = 3
+STEPS = 2
 Step = Callable[[], float]
 
 
