@@ -1,6 +1,7 @@
 """Tokens per second and memory of a GRPO loss step, ours and TRL's, side by side.
 
-    python benchmarks/trainer.py [--rounds 3] [--layers 4] [--hidden 256] [--vocabulary 49152]
+    python benchmarks/trainer.py [--rounds 3] [--steps 3] [--layers 4] [--hidden 256]
+        [--vocabulary 49152]
 
 Each round runs each trainer in a process of its own, in turns, on the same Qwen3-shaped model with
 random weights (float32), the same rows and two threads. A step is loss, gradients and their norm,
@@ -45,7 +46,6 @@ from tmas_graph.grpo.step import StepSettings, grpo_step
 WORKLOADS = {"ragged": (16, 256), "equal": (128, 128)}
 """Fewest and most tokens of a completion."""
 ROWS, PROMPT = 16, 32
-STEPS = 2
 Step = Callable[[], float]
 
 
@@ -64,6 +64,7 @@ def main() -> None:
     """Run all rounds and print the table, or be one process of a round."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--layers", type=int, default=4)
     parser.add_argument("--hidden", type=int, default=256)
     parser.add_argument("--vocabulary", type=int, default=49_152)
@@ -133,9 +134,9 @@ def _measure(trainer: str, workload: str, arguments: argparse.Namespace) -> dict
     Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
     loss = step()
     began = time.perf_counter()
-    for _ in range(STEPS):
+    for _ in range(arguments.steps):
         step()
-    seconds = (time.perf_counter() - began) / STEPS
+    seconds = (time.perf_counter() - began) / arguments.steps
     memory = _resident("VmHWM") - before
     tokens = sum(len(row.sample.completion_ids) for row in rows)
     return {"per_second": tokens / seconds, "memory": memory, "loss": loss}
