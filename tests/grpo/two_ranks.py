@@ -11,6 +11,7 @@ import torch.distributed as dist
 from tiny_models import gradients, tiny_qwen, training_rows
 from torch.distributed.fsdp import MixedPrecisionPolicy
 
+from tmas_graph.grpo.accumulating import Pass, with_old_logprobs
 from tmas_graph.grpo.loss import LossSettings
 from tmas_graph.grpo.policy import Policy
 from tmas_graph.grpo.ranks import Ranks
@@ -34,6 +35,9 @@ def step(ranks: Ranks, *, sharded: bool, uneven: bool) -> Seen:
         tokens_per_batch=20 + 30 * ranks.rank,
         max_grad_norm=0.5,
     )
+    way = Pass(settings.tokens_per_batch)
+    # Where weights are sharded, this hangs unless all ranks make as many forwards.
+    assert len(with_old_logprobs(policy, mine, way, ranks)) == len(mine)
     optimizer = torch.optim.SGD(policy.parameters(), lr=0.0)
     report = grpo_step(policy, optimizer, mine, settings, ranks)
     found = {

@@ -65,9 +65,7 @@ def accumulate(
     """
     places = microbatches(policy, rows, way.tokens_per_batch)
     sums = defaultdict[str, float](float)
-    # Sharded weights are gathered in each forward, so all ranks must make as many.
-    passes = ranks.most(len(places)) if policy.is_sharded else len(places)
-    for at in range(passes):
+    for at in range(_passes(policy, len(places), ranks)):
         chosen = [rows[place] for place in places[at]] if at < len(places) else [_NOTHING]
         part_weights_R = weights_R[places[at]] if at < len(places) else weights_R.new_zeros(1)
         part = _forward(policy, chosen, part_weights_R, way)
@@ -79,6 +77,11 @@ def accumulate(
     if not policy.is_sharded:
         ranks.sum_gradients(policy.parameters())
     return _over_ranks(sums, ranks)
+
+
+def _passes(policy: Policy, batches: int, ranks: Ranks) -> int:
+    """Sharded weights are gathered in each forward, so all ranks must make as many."""
+    return ranks.most(batches) if policy.is_sharded else batches
 
 
 def _forward(policy: Policy, rows: Sequence[TrainingRow], weights_R: Tensor, way: Pass) -> Part:
@@ -115,14 +118,19 @@ def _over_ranks(sums: Mapping[str, float], ranks: Ranks) -> dict[str, float]:
 
 
 def with_old_logprobs(
-    policy: Policy, rows: Sequence[TrainingRow], way: Pass
+    policy: Policy, rows: Sequence[TrainingRow], way: Pass, ranks: Ranks | None = None
 ) -> tuple[TrainingRow, ...]:
-    """Give the rows with log-probabilities of the policy as it is, for several steps on them."""
+    """Give the rows with log-probabilities of the policy as it is, for several steps on them.
+
+    Every rank of `ranks` must call it.
+    """
+    places = microbatches(policy, rows, way.tokens_per_batch)
     old = dict[int, tuple[float, ...]]()
-    for places in microbatches(policy, rows, way.tokens_per_batch):
-        batch = policy.batched([rows[place].sample for place in places])
+    for at in range(_passes(policy, len(places), ranks or Ranks())):
+        chosen = places[at] if at < len(places) else []
+        batch = policy.batched([rows[place].sample for place in chosen] or [_NOTHING.sample])
         with torch.no_grad():
             logprobs_N = policy(batch, way.temperature).logprobs_N
-        for at, place in enumerate(places):
-            old[place] = tuple(logprobs_N[batch.row_N == at].tolist())
+        for row, place in enumerate(chosen):
+            old[place] = tuple(logprobs_N[batch.row_N == row].tolist())
     return tuple(row.with_old(old[place]) for place, row in enumerate(rows))

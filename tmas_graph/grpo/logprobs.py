@@ -139,20 +139,16 @@ def _by_logits(
     by_entropies: tuple[Tensor, Tensor] | None,
 ) -> Tensor:
     """Gradient by scaled logits [T, V], from log-probabilities [T, V], which it overwrites."""
-    if by_entropies is None:
-        by_logits_TV = logs_TV.exp_()
-    else:
+    slope_TX = None if by_logprobs_T is None else by_logprobs_T[:, None]
+    if by_entropies is not None:
         by_entropies_T, entropies_T = by_entropies
-        slope_TV = (logs_TV + entropies_T[:, None]).mul_(by_entropies_T[:, None])
-        by_logits_TV = logs_TV.exp_()
-        if by_logprobs_T is None:
-            return slope_TV.mul_(by_logits_TV).neg_()
-        slope_TV.mul_(by_logits_TV)
-        by_logits_TV.mul_(by_logprobs_T[:, None]).add_(slope_TV).neg_()
-        return by_logits_TV.scatter_add_(-1, targets_T[:, None], by_logprobs_T[:, None])
-    assert by_logprobs_T is not None
-    by_logits_TV.mul_(-by_logprobs_T[:, None])
-    return by_logits_TV.scatter_add_(-1, targets_T[:, None], by_logprobs_T[:, None])
+        bent_TV = (logs_TV + entropies_T[:, None]).mul_(by_entropies_T[:, None])
+        slope_TX = bent_TV if slope_TX is None else bent_TV.add_(slope_TX)
+    assert slope_TX is not None
+    by_logits_TV = logs_TV.exp_().mul_(slope_TX).neg_()
+    if by_logprobs_T is not None:
+        by_logits_TV.scatter_add_(-1, targets_T[:, None], by_logprobs_T[:, None])
+    return by_logits_TV
 
 
 class _Factors(NamedTuple):
