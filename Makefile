@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 ENGINE := $(VENV)-vllm
+CLUSTER := $(VENV)-ray
 DEMO ?= A box holds 6 eggs. How many eggs are in 7 boxes?
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-vllm check docs bench clean
+.PHONY: help demo test test-vllm test-ray check docs bench engine clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -14,11 +15,16 @@ help: ## list the targets
 demo: $(VENV)/.local ## install, fetch a small local model, solve one problem with all five agents
 	$(BIN)/tmas solve "$(DEMO)"
 
-test: $(VENV)/.dev ## run all tests but those on a real vLLM
+test: $(VENV)/.dev ## run all tests but those on a real vLLM or a Ray cluster
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
 test-vllm: $(VENV)/.dev $(ENGINE)/.done ## run the tests on a real vLLM, in an environment of 2.5 GB
 	TEST_ENGINE=$(ENGINE) $(BIN)/python -m pytest -q -m vllm
+
+test-ray: $(CLUSTER)/.done ## run the tests on a Ray cluster of this machine, in an environment with Ray
+	$(CLUSTER)/bin/python -m pytest -q -m ray tests/end_to_end/test_run_ray.py
+
+engine: $(ENGINE)/.installed ## install the vLLM that test-vllm needs
 
 check: $(VENV)/.dev ## run the linters and the type checker
 	$(BIN)/ruff check .
@@ -33,7 +39,7 @@ bench: $(VENV)/.dev ## run all benchmarks (most of an hour) and write docs/bench
 	$(BIN)/python -m benchmarks.report
 
 clean: ## remove what the other targets made
-	rm -rf $(VENV) $(ENGINE) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .langgraph_api
+	rm -rf $(VENV) $(ENGINE) $(CLUSTER) dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .langgraph_api
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -47,6 +53,12 @@ $(VENV)/.local: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q -e '.[local,dev]'
 	@touch $@ $(VENV)/.local
+
+$(CLUSTER)/.done: pyproject.toml tests/end_to_end/ray_requirements.txt
+	$(PYTHON) -m venv --clear $(CLUSTER)
+	$(CLUSTER)/bin/python -m pip install -q --upgrade pip
+	$(CLUSTER)/bin/python -m pip install -q -e '.[ray]' -r tests/end_to_end/ray_requirements.txt
+	@touch $@
 
 # What is uninstalled doesn't fit torch's builds for processors, or is 1 GB that they don't use.
 $(ENGINE)/.installed: tests/engines/requirements.txt

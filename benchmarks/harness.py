@@ -25,10 +25,10 @@ from rich.table import Table
 from benchmarks import client
 from tmas_graph import Settings
 from tmas_graph.evaluation import sitting
+from tmas_graph.evaluation.books import Watch
 from tmas_graph.evaluation.planning import fresh
 from tmas_graph.evaluation.problem_set import source_of
 from tmas_graph.evaluation.run_rows import Row
-from tmas_graph.evaluation.runner import Watch
 from tmas_graph.models import pool
 
 ROOT = Path(__file__).parents[1]

@@ -6,11 +6,13 @@ Many problems share one persistent store; each has a ledger of its own. They wri
 items at a time, and then choose what a prompt shows, as a run does. "given" vectors cost nothing to
 make; "hashing" includes what the default embedder does. "cold" is a first look, for which the rows
 are read, "warm" a later one. The pause is the longest time for which the event loop stood still,
-beside that of a loop on which nothing runs; "in process" is Chroma without a process of its own.
+beside that of a loop on which nothing runs; "collector" is the part of it that is one round of
+Python's garbage collector. "in process" is Chroma without a process of its own.
 """
 
 import argparse
 import asyncio
+import gc
 import random
 import tempfile
 import time
@@ -58,6 +60,8 @@ class Pauses:
     """How long the event loop stood still, at most."""
 
     longest: float = 0.0
+    collector: float = 0.0
+    """The longest round of the garbage collector."""
     kept: asyncio.Task[None] | None = field(default=None, repr=False)
 
     async def measure(self) -> None:
@@ -71,13 +75,23 @@ class Pauses:
 @asynccontextmanager
 async def pauses() -> AsyncIterator[Pauses]:
     """Measure the loop's longest pause meanwhile."""
-    meter = Pauses()
+    meter, began = Pauses(), 0.0
+
+    def collecting(phase: str, _: object) -> None:
+        nonlocal began
+        if phase == "start":
+            began = time.perf_counter()
+        else:
+            meter.collector = max(meter.collector, time.perf_counter() - began)
+
+    gc.callbacks.append(collecting)
     task = asyncio.create_task(meter.measure())
     await asyncio.sleep(0.01)
     try:
         yield meter
     finally:
         task.cancel()
+        gc.callbacks.remove(collecting)
 
 
 async def timed(looks: Sequence[Callable[[], Awaitable[Any]]]) -> list[float]:
@@ -102,6 +116,8 @@ async def measured(
     bank = ExperienceBank(store, embedder)
     await bank.open()
     await bank.store.claim()
+    gc.collect()
+    gc.freeze()  # as `tmas run` does once all is loaded
     async with pauses() as idle:
         await asyncio.sleep(2)
 
@@ -131,7 +147,10 @@ async def measured(
         bank.kept.clear()
         await asyncio.gather(*map(look, asked))
     await bank.store.close()
-    still = [f"{1e3 * meter.longest:.0f}" for meter in (idle, busy, finding)]
+    still = [
+        f"{1e3 * seconds:.0f}"
+        for seconds in (idle.longest, busy.longest, busy.collector, finding.longest)
+    ]
     return [name, f"{rate:.0f}", *map(spread, (first, later)), *still]
 
 
@@ -157,6 +176,7 @@ async def main() -> None:
         "warm, ms p50/p95",
         "pause idle, ms",
         "while 100 write, ms",
+        "of it collector, ms",
         "while 100 look, ms",
     ):
         table.add_column(head, justify="right")

@@ -10,12 +10,13 @@ from endpoints.scripted import ScriptedServer
 
 from tmas_graph import Settings
 from tmas_graph.evaluation import run_rows, sitting
+from tmas_graph.evaluation.books import Watch
 from tmas_graph.evaluation.planning import More, fresh
 from tmas_graph.evaluation.problem_set import chosen, source_of
 from tmas_graph.evaluation.run_folder import RunLimits
 from tmas_graph.evaluation.run_rows import Row
 from tmas_graph.evaluation.run_standing import RunStanding
-from tmas_graph.evaluation.runner import Watch
+from tmas_graph.evaluation.runner import HERE, Executor
 
 METHODS = ("tmas", "self-consistency", "best-of-n[verifications=1]")
 
@@ -47,6 +48,7 @@ async def begun(
     limits: Mapping[str, Any] | None = None,
     shard: str = "1/1",
     watch: Watch | None = None,
+    executor: Executor = HERE,
 ) -> RunStanding:
     """A run from its start."""
     source = source_of(str(file))
@@ -55,12 +57,14 @@ async def begun(
     plan = fresh(
         source, found, names, methods, given, limits=RunLimits(**(limits or {})), shard=shard
     )
-    return await sitting.begin(folder, plan, found, watch=watch or Watch())
+    return await sitting.begin(folder, plan, found, watch=watch or Watch(), executor=executor)
 
 
-async def gone_on(folder: Path, given: Settings, **more: Any) -> RunStanding:
+async def gone_on(
+    folder: Path, given: Settings, *, executor: Executor = HERE, **more: Any
+) -> RunStanding:
     """A run that is resumed, with `more`."""
-    return await sitting.go_on(folder, More(**more), given)
+    return await sitting.go_on(folder, More(**more), given, executor=executor)
 
 
 def rows(folder: Path) -> list[Row]:

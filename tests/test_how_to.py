@@ -4,6 +4,7 @@ import ast
 import inspect
 import re
 import shutil
+import sys
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -56,18 +57,19 @@ async def test_the_python_page_runs(
 
 
 def test_a_method_is_added_in_ten_lines(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     added, used = blocks_of("methods.md")
     assert len([line for line in added.splitlines() if line.strip()]) == 10
-    monkeypatch.setattr("tmas_graph.methods.METHODS", dict(METHODS))
-    names: dict[str, Any] = {}
+    (tmp_path / "my_methods.py").write_text(added)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [*sys.path])
     with server(script=Reasoner(chance=1.0).short()) as endpoint:
         monkeypatch.setenv("TMAS_BASE_URL", endpoint.base_url)
-        for block in (added, used):
-            exec(compile(block, "methods.md", "exec"), names)
+        exec(compile(used, "methods.md", "exec"), {})
         assert {r.body["temperature"] for r in endpoint.requests} == {1.0}
     assert capsys.readouterr().out == "42 of 2 candidates, 4 calls\n"
+    del sys.modules["my_methods"]
 
 
 def test_the_methods_page_names_them_all() -> None:

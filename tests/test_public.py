@@ -51,5 +51,5 @@ def test_every_error_is_ours_and_of_a_standard_kind() -> None:
         if isinstance(kind, type) and issubclass(kind, errors.TmasError)
     ]
     standard = (ValueError, ConnectionError, RuntimeError, LookupError, OSError, ImportError)
-    assert len(kinds) == 16
+    assert len(kinds) == 17
     assert [k for k in kinds if k is not errors.TmasError and not issubclass(k, standard)] == []

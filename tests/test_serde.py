@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, make_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,13 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from tmas_graph import Problem, Result, Rollout, Settings, build_graph
 from tmas_graph.models import pool
 from tmas_graph.progress import attempts
-from tmas_graph.serde import restoring
+from tmas_graph.serde import STORED, restoring, serializer
 from tmas_graph.state import (
     Spend,
     Strategy,
     Verification,
 )
+from tmas_graph.stored import Stored
 from tmas_graph.usage import Usage
 
 CONFIG: Any = {"configurable": {"thread_id": "one"}}
@@ -123,3 +124,17 @@ if __name__ == "__main__":
 else:
     from endpoints.reasoner import Reasoner
     from endpoints.scripted import server
+
+
+@pytest.mark.parametrize("one", [Verification("a", 0.5), Usage(1, 2, 3), Strategy("n", "e")])
+def test_what_says_its_fields_is_written_as_any_dataclass_is(one: Any) -> None:
+    names = [field.name for field in fields(one)]
+    twin = make_dataclass(type(one).__name__, names)
+    twin.__module__ = type(one).__module__
+    same = twin(*(getattr(one, name) for name in names))
+    assert not hasattr(same, "_asdict")
+    assert serializer().dumps_typed(one) == serializer().dumps_typed(same)
+
+
+def test_all_that_is_stored_says_its_fields() -> None:
+    assert all(issubclass(kind, Stored) for kind in STORED)

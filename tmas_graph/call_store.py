@@ -214,6 +214,11 @@ class SqliteCalls:
         )
 
 
+def digests_in(body: bytes) -> set[str]:
+    """The digests of the texts that a call's row refers to."""
+    return {message["content"] for message in json.loads(zlib.decompress(body))["messages"]}
+
+
 def _seen(task: asyncio.Task[None]) -> None:
     if not task.cancelled():
         task.exception()

@@ -95,7 +95,7 @@ def parse_brackets(text: str) -> dict[str, Any]:
     """`name=value, name=value` of a method's name; commas within a value's brackets are its own.
 
     Raises:
-        SettingsError: a part has no `=`.
+        SettingsError: a part has no `=`, or a name stands twice.
     """
     parts, depth = [""], 0
     for sign in text:
@@ -104,7 +104,13 @@ def parse_brackets(text: str) -> dict[str, Any]:
             parts.append("")
         else:
             parts[-1] += sign
-    return dict(parse_assignment(part, "method") for part in parts)
+    found = dict[str, Any]()
+    for part in parts:
+        name, value = parse_assignment(part, "method")
+        if name in found:
+            raise SettingsError(f"method: {name} stands twice in [{text}]. Set it once.")
+        found[name] = value
+    return found
 
 
 def adjusted(settings: Settings, changes: Mapping[str, Any], origin: str) -> Settings:

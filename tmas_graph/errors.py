@@ -15,6 +15,8 @@ TmasError
 │  └─ ThreadChanged                    it was made with other prompts, models or settings
 ├─ ItemError (ValueError)              an item of a memory isn't there, or can't be taken in
 ├─ StorageError (OSError)              a folder or database can't be used
+├─ ClusterError (RuntimeError)         a cluster can't be used, or its workers keep dying
+│  └─ ClusterGone                      … or its head is gone
 ├─ TrainingStopped (RuntimeError)      a training run can't go on with sense
 └─ MissingExtra (ImportError)          an optional dependency isn't installed
 
@@ -106,6 +108,14 @@ class ItemError(TmasError, ValueError):
 
 class StorageError(TmasError, OSError):
     """A folder or a database can't be used."""
+
+
+class ClusterError(TmasError, RuntimeError):
+    """A cluster can't be used, or its workers keep dying; what is finished is kept."""
+
+
+class ClusterGone(ClusterError):
+    """The head of a cluster is gone; Ray can't be left in order any more."""
 
 
 class TrainingStopped(TmasError, RuntimeError):

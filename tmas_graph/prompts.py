@@ -4,7 +4,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Self, TypedDict
 
@@ -109,7 +109,7 @@ class Prompts:
         assert environment.loader is not None, "_environment gives it one"
         try:
             source = environment.loader.get_source(environment, file)[0]
-            parts = sorted(filter(None, meta.find_referenced_templates(environment.parse(source))))
+            parts = _included(environment, source)
         except TemplateNotFound as error:
             raise self._missing(error) from None
         except _FAULTS as error:
@@ -152,6 +152,13 @@ def _environment(folder: str | None, prompt_set: PromptSet) -> ImmutableSandboxe
     environment.filters["unboxed"] = unboxed
     environment.filters["nested"] = nested
     return environment
+
+
+@lru_cache(256)
+def _included(environment: ImmutableSandboxedEnvironment, source: str) -> tuple[str, ...]:
+    # To parse all templates takes as long as ten calls, and every thread is told their hashes.
+    found = meta.find_referenced_templates(environment.parse(source))
+    return tuple(sorted(filter(None, found)))
 
 
 def score_text(score: float | None) -> str:

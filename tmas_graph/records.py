@@ -48,7 +48,7 @@ _FREE = {
 Other `embeddings` are refused by the store that holds the old ones' vectors.
 """
 
-_HOME = "{home}/"
+HOME = "{home}/"
 """Stands in a stored memory_folder for the state folder, which may be moved or copied."""
 
 
@@ -86,7 +86,7 @@ def row_of(record: Record, home: Path) -> Row:
     settings = record.settings.model_dump(mode="json")
     folder, home = settings["memory_folder"], home.resolve()
     if folder is not None and Path(folder).is_relative_to(home):
-        settings["memory_folder"] = f"{_HOME}{Path(folder).relative_to(home).as_posix()}"
+        settings["memory_folder"] = f"{HOME}{Path(folder).relative_to(home).as_posix()}"
     return (
         record.id,
         record.created,
@@ -107,8 +107,8 @@ def record_of(row: Any, home: Path) -> Record:
     name, created, updated, version, problem, settings, prompts, models, *rest = row
     status, cause, method = rest
     values = json.loads(settings)
-    if (folder := values.get("memory_folder") or "").startswith(_HOME):
-        values["memory_folder"] = str(home.resolve() / folder.removeprefix(_HOME))
+    if (folder := values.get("memory_folder") or "").startswith(HOME):
+        values["memory_folder"] = str(home.resolve() / folder.removeprefix(HOME))
     return Record(
         name,
         Problem(**json.loads(problem)),

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from typing_extensions import TypedDict
 
 from tmas_graph.errors import ProblemError
+from tmas_graph.stored import Stored
 from tmas_graph.usage import Usage, summed
 
 Mode = Literal["initial", "exploit", "explore"]
@@ -23,7 +24,7 @@ Stop = Literal["iterations", "confident", "budget"]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Stored):
     """One question to solve."""
 
     question: str
@@ -43,7 +44,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Stored):
     """One independent check of one candidate."""
 
     analysis: str
@@ -53,7 +54,7 @@ class Verification:
 
 
 @dataclass(frozen=True, slots=True)
-class Rollout:
+class Rollout(Stored):
     """One candidate with all that was made of it."""
 
     iteration: int
@@ -97,7 +98,7 @@ class Rollout:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Stored):
     """What stays of a rollout for good: enough to vote, too little to make checkpoints grow.
 
     In the graph's state it is a plain tuple: with its names it would take three times the space.
@@ -112,7 +113,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Strategy:
+class Strategy(Stored):
     """A high-level approach that was tried, whether it worked or not."""
 
     name: str
@@ -149,7 +150,7 @@ class Strategy:
 
 
 @dataclass(frozen=True, slots=True)
-class Spend:
+class Spend(Stored):
     """What one role spent in one iteration."""
 
     iteration: int
@@ -158,7 +159,7 @@ class Spend:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Stored):
     """What the answer would be if a run ended after this iteration."""
 
     iteration: int
@@ -172,7 +173,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(Stored):
     """How a run ended."""
 
     answer: str | None

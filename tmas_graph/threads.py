@@ -29,6 +29,7 @@ from tmas_graph.methods import find
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.call_rows import as_unicode
 from tmas_graph.models.checkpointed import BUDGET, LOG, TOGETHER
+from tmas_graph.parts.method import Workflow
 from tmas_graph.progress import stop_reason
 from tmas_graph.records import Record, made_with, record_of, row_of
 from tmas_graph.running import OnEvent, follow
@@ -44,6 +45,7 @@ class ThreadStore:
         """Keep threads in `folder` and its open database."""
         self.folder = folder
         self._db = connection
+        self._workflows: dict[str, Workflow] = {}
         self.saver = GroupingSqliteSaver(
             connection,
             folder / state_folder.DATABASE,
@@ -112,8 +114,8 @@ class ThreadStore:
 
         Of a method other than TMAS there is its result, once it has ended.
         """
-        method = find((await self.get(name)).method)
-        found = await method.build(self.saver).aget_state(_config(name))
+        method = (await self.get(name)).method
+        found = await self._workflow(method).aget_state(_config(name))
         return dict(found.values or {})
 
     def calls(self, name: str) -> SqliteCalls:
@@ -169,7 +171,7 @@ class ThreadStore:
     async def _advance(
         self, record: Record, budget: Budget, place: dict[str, Any], on_event: OnEvent | None
     ) -> Result:
-        graph, config = find(record.method).build(self.saver), _config(record.id)
+        graph, config = self._workflow(record.method), _config(record.id)
         config["configurable"].update(place)
         found = await graph.aget_state(config)
         given: Any = None
@@ -194,7 +196,7 @@ class ThreadStore:
         self, record: Record, budget: Budget, place: dict[str, Any], on_event: OnEvent | None
     ) -> Result:
         """Run a method from its start: what was asked before is found among the thread's calls."""
-        workflow, config = find(record.method).build(self.saver), _config(record.id)
+        workflow, config = self._workflow(record.method), _config(record.id)
         config["configurable"].update(place)
         found, calls = await workflow.aget_state(config), budget.spent.calls
         # A run that was broken off goes on; what of it was finished is in its last checkpoint.
@@ -203,6 +205,12 @@ class ThreadStore:
         if found.created_at and budget.spent.calls == calls and on_event is not None:
             on_event({"event": "already", "stop": result.stop})
         return result
+
+    def _workflow(self, method: str) -> Workflow:
+        # To build one takes as long as some calls; it holds nothing of the threads that it runs.
+        if method not in self._workflows:
+            self._workflows[method] = find(method).build(self.saver)
+        return self._workflows[method]
 
     async def _save(self, record: Record) -> None:
         row = row_of(replace(record, updated=_now()), self.folder)

@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tmas_graph.stored import Stored
+
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Stored):
     """What was spent: requests sent, and tokens as the endpoint counted them."""
 
     calls: int = 0
@@ -26,6 +28,11 @@ class Usage:
         """Sum, field by field."""
         names = self.__dataclass_fields__  # astuple would copy each number deeply
         return Usage(*(getattr(self, name) + getattr(other, name) for name in names))
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        """What is left without `other`, field by field."""
+        names = self.__dataclass_fields__
+        return Usage(*(getattr(self, name) - getattr(other, name) for name in names))
 
     @property
     def tokens(self) -> int:

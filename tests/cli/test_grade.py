@@ -4,7 +4,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from tmas_graph.cli import app
+from tmas_graph.cli.commands import app
 from tmas_graph.cli.grade import read_cases
 from tmas_graph.errors import ProblemError
 

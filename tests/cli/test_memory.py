@@ -250,7 +250,7 @@ def test_one_item_of_two_problems_is_shown_under_its_whole_ids(tmas: Tmas, place
 
 def test_to_look_at_a_library_loads_no_langgraph(filled: Tmas, place: Path) -> None:
     look = (
-        "import sys; from tmas_graph.cli import app; "
+        "import sys; from tmas_graph.cli.commands import app; "
         "app(['memory', *sys.argv[1:]], standalone_mode=False); "
         "print(*(n for n in ('langgraph', 'openai', 'sklearn', 'torch') if n in sys.modules))"
     )

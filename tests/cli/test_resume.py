@@ -115,11 +115,11 @@ def test_ctrl_c_says_how_to_go_on_and_no_finished_call_is_made_again(
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=60)
     assert running.returncode == 130
-    first, second = err.splitlines()
-    assert first == "tmas: interrupted"
-    assert second.startswith("Nothing that finished is lost: tmas resume ")
+    [said] = err.splitlines()
+    assert said.startswith("tmas: interrupted; `tmas resume ")
+    assert said.endswith("` goes on")
     released = True
-    done = tmas(*second.partition("tmas ")[2].split(), "--json")
+    done = tmas(*said.split("`")[1].split()[1:], "--json")
     assert (done.code, done.err) == (0, "")
     assert len(scripted.asked("solution")) == 2
     assert {r.agent for r in scripted.repeated()} == {"verification"}

@@ -60,7 +60,7 @@ def test_a_failed_problem_is_told_and_the_status_is_1(tmas, scripted: ScriptedSe
 
 def test_a_spent_budget_is_told(tmas, scripted: ScriptedServer, file):
     done = tmas("run", file, "--out", "a", "--run-max-calls", "3")
-    assert done.code == 0
+    assert done.code == 3
     assert "max_calls 3 is reached; go on with a larger budget" in done.out
     done = tmas("run", "--resume", "a", "--run-max-calls", "300")
     assert "4 of 4 done" in done.out
@@ -71,7 +71,7 @@ def test_shards_are_merged_and_a_merge_is_not_resumed(tmas, scripted, file, plac
         assert tmas("run", file, "--out", f"s{i}", "--shard", f"{i}/2").code == 0
     done = tmas("merge", "all", "s1", "s2")
     assert (done.code, done.err) == (0, "")
-    assert "4 rows of 2 runs in all: 4 done, 0 failed" in done.out
+    assert "4 rows of 2 runs, 4 done, 0 failed · all/rows.jsonl" in done.out
     assert {row.problem for row in rows(place / "all")} == {"p0", "p1", "p2", "p3"}
     assert "is a merge of s1, s2" in tmas.mistake("run", "--resume", "all")
     assert "3 problems" not in done.out
@@ -87,9 +87,9 @@ def test_an_estimate_measures_a_few_and_the_run_goes_on_from_there(tmas, scripte
     assert "32 ± 0" in done.out
     assert "tmas run --resume e --limit 4" in done.out
     assert "Assumed" in done.out
-    again = tmas("estimate", "--of", "e", "--limit", "100", "--json")
+    again = tmas("estimate", "--of", "e", "--limit", "3", "--json")
     said = json.loads(again.out)
-    assert said["total"]["calls"]["value"] == 800
+    assert said["total"]["calls"]["value"] == 24
     assert len(scripted.requests) == calls, "it needs no call"
     assert tmas("run", "--resume", "e", "--limit", "4").code == 0
     assert len(scripted.requests) == 32
@@ -150,10 +150,7 @@ def test_ctrl_c_stops_it_cleanly_and_says_how_to_go_on(tmas, file, place, monkey
         running.send_signal(signal.SIGINT)
         _, complaint = running.communicate(timeout=120)
         assert running.returncode == 130
-        assert complaint.splitlines() == [
-            "tmas: interrupted",
-            "Nothing that finished is lost: tmas run --resume a",
-        ]
+        assert complaint.splitlines() == ["tmas: interrupted; `tmas run --resume a` goes on"]
         done = tmas("run", "--resume", "a")
         assert done.code == 0
         assert "4 of 4 done" in done.out

@@ -11,7 +11,7 @@ from endpoints.scripted import ScriptedServer
 from typer.testing import CliRunner
 
 import tmas_graph
-from tmas_graph.cli import app
+from tmas_graph.cli.commands import app
 
 OWN = "roles.solution.max_tokens"
 

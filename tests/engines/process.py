@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -17,7 +18,7 @@ CONTEXT = 1024
 READY = "Application startup complete"
 START_SECONDS = 400.0
 STOP_SECONDS = 30.0
-OPTIONS = (
+USUAL = (
     "--enforce-eager",
     "--dtype=float32",  # four times as fast as bfloat16 on a processor without it
     f"--max-model-len={CONTEXT}",
@@ -42,6 +43,11 @@ class VllmServer:
     home: Path
     """The virtual environment that `make test-vllm` builds, the model in it."""
     log: Path
+    options: Sequence[str] = USUAL
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What it needs beside ENVIRONMENT."""
+    model: Path | None = None
+    """What it serves; None: SmolLM2."""
     url: str = ""
     """The root; a client's base URL is `url` + "/v1"."""
     process: "subprocess.Popen[str] | None" = None
@@ -53,16 +59,21 @@ class VllmServer:
         port = _free_port()
         self.url = f"http://127.0.0.1:{port}"
         command = [str(self.home.absolute() / "bin" / "python"), "-m"]
-        command += ["vllm.entrypoints.openai.api_server", *OPTIONS, f"--port={port}"]
+        command += ["vllm.entrypoints.openai.api_server", *self.options, f"--port={port}"]
         self.process = subprocess.Popen(
-            [*command, f"--model={self.home.absolute() / 'model'}"],
+            [*command, f"--model={self.model or self.home.absolute() / 'model'}"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
             cwd=self.log.parent,  # python -m looks for modules there first
-            env={**os.environ, **ENVIRONMENT, "VLLM_CACHE_ROOT": str(self.log.parent / "cache")},
+            env={
+                **os.environ,
+                **ENVIRONMENT,
+                "VLLM_CACHE_ROOT": str(self.log.parent / "cache"),
+                **self.environment,
+            },
             start_new_session=True,
         )
         self._reader = threading.Thread(target=self._read, daemon=True)

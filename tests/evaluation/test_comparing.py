@@ -131,7 +131,6 @@ def test_where_no_tokens_were_counted_there_is_nothing_at_equal_tokens(compared)
 @pytest.mark.parametrize(
     ("parts", "options", "said"),
     [
-        ((TMAS,), {}, "the rows are all of tmas. Give runs of two methods"),
         ((TMAS, RSE), {"base": "tnas"}, "no rows of 'tnas' (did you mean 'tmas'?)"),
         ((TMAS, rows("rse", {"x": ["+"]})), {}, "has no problem in common with another method"),
         ((TMAS, RSE), {"iterations": [2]}, "no method has an iteration 2. They are 0 to 1"),

@@ -108,5 +108,32 @@ def test_an_unfit_folder_is_named(tmp_path: Path):
     with pytest.raises(SettingsError, match="there is a run in"):
         merge(one, [one, one])
     (one / FILE).write_text(json.dumps({"format": 2}))
-    with pytest.raises(StorageError, match="isn't what this version writes"):
+    with pytest.raises(StorageError, match="by another version of tmas-graph, in format 2"):
         merge(tmp_path / "out", [one, one])
+
+
+@pytest.mark.parametrize("out", ["file", "file/below", "link", "one"])
+def test_what_is_no_new_folder_is_refused_and_stays(tmp_path: Path, out: str):
+    one = part(tmp_path / "one", row("p1"))
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(SettingsError, match=r"^merge: .*\. Give a new folder\.$"):
+        merge(tmp_path / out, [one, one])
+    assert (tmp_path / "file").read_text() == "mine"
+    assert read(one / ROWS).rows == (row("p1"),)
+
+
+def test_a_merge_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    one = part(tmp_path / "one", row("p1"))
+    (tmp_path / "there").mkdir()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tmas_graph.evaluation.merging.write_plan", full)
+        for out in ("new/below", "there"):
+            with pytest.raises(OSError, match="No space left"):
+                merge(tmp_path / out, [one, one])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["one", "there"]
+    assert list((tmp_path / "there").iterdir()) == []

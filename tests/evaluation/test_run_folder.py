@@ -7,7 +7,7 @@ from tmas_graph.evaluation.run_folder import FILE, read_plan, replace_file, thre
 
 
 def test_a_run_json_that_is_broken_is_named(tmp_path: Path):
-    for text in ("", "[]", "{}", '{"format": 99}'):
+    for text in ("", "[]", "{}", '{"format": 1}'):
         (tmp_path / FILE).write_text(text)
         with pytest.raises(StorageError, match=r"run\.json: isn't what this version writes"):
             read_plan(tmp_path)

@@ -15,8 +15,8 @@ from endpoints.scripted import server
 from noting import asked, came_in_time, lines_of, note_calls
 from runs_on_script import METHODS, begun, gone_on, problems_file, rows, settings
 
+from tmas_graph.evaluation.books import Watch
 from tmas_graph.evaluation.run_folder import FILE
-from tmas_graph.evaluation.runner import Watch
 from tmas_graph.settings import Settings
 
 KILLS = 5

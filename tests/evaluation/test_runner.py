@@ -20,9 +20,9 @@ from tmas_graph.errors import (
     ThreadBusy,
     ThreadChanged,
 )
+from tmas_graph.evaluation.books import MOST_FAILURES, Watch
 from tmas_graph.evaluation.run_folder import FILE, RunLimits, owned, read_plan, thread_name
 from tmas_graph.evaluation.run_rows import FILE as ROWS
-from tmas_graph.evaluation.runner import MOST_FAILURES, Watch
 from tmas_graph.threads import open_threads
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("pooled")]

@@ -35,6 +35,18 @@ def test_a_vector_does_not_depend_on_its_companions() -> None:
     assert embed(["a b c"]) == embed(["x y", "a b c"])[1:]
 
 
+def test_who_changes_a_vector_changes_its_own_alone() -> None:
+    [vector] = embed(["a text that is remembered"])
+    vector[:] = [0.0] * DIMENSION
+    assert isclose(length(embed(["a text that is remembered"])[0]), 1.0)
+
+
+def test_more_texts_than_are_remembered_have_their_vectors() -> None:
+    texts = [f"x = {n}" for n in range(2100)]
+    first, *_, last = embed(texts)
+    assert (embed(texts[:1]), embed(texts[-1:])) == ([first], [last])
+
+
 def test_no_texts_have_no_vectors_and_an_empty_text_has_one() -> None:
     assert embed([]) == []
     assert len(embed([""])[0]) == DIMENSION

@@ -58,6 +58,8 @@ def compare(
     chosen, budgets = _numbers(iterations, "--iterations"), _numbers(tokens, "--tokens", least=1)
     for file in (out, plot):
         refuse_unwritable(file)
+    if plot is not None and plot == out:
+        raise SettingsError(f"--plot: {plot} is given to --out, too. Give each a file of its own.")
     if plot is not None:
         drawing.check(plot)
     evaluation = unite([load(run) for run in dict.fromkeys(runs)], label or ())
@@ -72,6 +74,7 @@ def compare(
     if plot is not None and comparison is not None:
         found = comparison
         write(plot, lambda file: drawing.draw(found, file))
+        typer.echo(f"wrote {plot}", err=True)
     _give(made, form, out)
 
 
@@ -99,6 +102,7 @@ def _give(made: "Report", form: Format, out: Path | None) -> None:
         typer.echo(text, nl=False)
     else:
         write(out, lambda file: file.write_text(text, encoding="utf-8"))
+        typer.echo(f"wrote {out}", err=True)
 
 
 def _harmless(made: "Report") -> "Report":

@@ -2,6 +2,7 @@
 
 import json
 import tempfile
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -17,12 +18,13 @@ from tmas_graph.cli.options import (
     Iterations,
     Json,
     LocalModel,
+    Methods,
     ModelName,
     Preset,
     Verifications,
     changes_of,
 )
-from tmas_graph.cli.run import AnswerKey, IdKey, Methods, QuestionKey, Split
+from tmas_graph.cli.run import AnswerKey, IdKey, QuestionKey, Split
 
 if TYPE_CHECKING:
     from tmas_graph.evaluation.estimating import Amount, Estimate, Total
@@ -34,8 +36,9 @@ def estimate(
     ] = None,
     methods: Methods = None,
     measured: Annotated[
-        int, typer.Option("--problems", min=1, help="So many are solved to measure them.")
-    ] = 3,
+        int | None,
+        typer.Option("--problems", min=1, help="So many are solved to measure them; default: 3."),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Problems that the run will have; default: all.")
     ] = None,
@@ -66,15 +69,11 @@ def estimate(
     config: Config = None,
 ) -> None:
     """Say what a run will take: calls, tokens, money and hours, from a few problems."""
-    if (benchmark is None) == (of is None):
+    if benchmark is None and of is None:
         raise typer.BadParameter("give a data set, or --of with the folder of a run")
-    from tmas_graph.cli import run_session
-    from tmas_graph.evaluation.entrants import labels_in
-    from tmas_graph.evaluation.planning import More
-
-    if of is not None:
-        _tell(of, limit, as_json=as_json, kept=True)
-        return
+    if benchmark is not None and of is not None:
+        raise typer.BadParameter("give a data set or --of, not both")
+    keys = {"split": split, "problem_id": id_key, "question": question_key, "answer": answer_key}
     changes = changes_of(
         assignments,
         candidates=candidates,
@@ -84,15 +83,43 @@ def estimate(
         model=model,
         local_model=local_model,
     )
-    keys = {"split": split, "problem_id": id_key, "question": question_key, "answer": answer_key}
+    if of is not None:
+        others = (methods, measured, out, path, *keys.values(), changes or None, preset, config)
+        if any(value is not None for value in others):
+            raise typer.BadParameter(
+                "with --of nothing is asked; only --limit and --json go with it"
+            )
+        _tell(of, _within(of, limit), as_json=as_json, kept=True)
+        return
+    from tmas_graph.cli import run_session
+    from tmas_graph.evaluation.entrants import labels_in
+    from tmas_graph.evaluation.planning import More
+
     problems = run_session.Problems(benchmark or "", path, keys, "1/1")
-    sample = run_session.sampled(problems, limit, measured)
+    sample = run_session.sampled(problems, limit, measured or 3)
     wanted = More(labels_in(methods or []), ids=sample.ids, changes=changes)
     with tempfile.TemporaryDirectory() if out is None else nullcontext(out) as folder:
-        run_session.start(
-            Path(folder), problems, wanted, config, preset, as_json=as_json, quiet=True
-        )
+        shown = run_session.Shown(as_json, quiet=True, kept=out is not None)
+        run_session.start(Path(folder), problems, wanted, config, preset, shown)
         _tell(Path(folder), sample.all, as_json=as_json, kept=out is not None)
+
+
+def _within(run: Path, limit: int | None) -> int | None:
+    """`limit`, or as many problems as the data set of `run` has, if that can be found."""
+    from tmas_graph.cli.plain import complain
+    from tmas_graph.errors import TmasError
+    from tmas_graph.evaluation.run_folder import read_plan
+
+    source = read_plan(run).source
+    if limit is None:
+        return None
+    try:
+        size = len(source.load().problems)
+    except TmasError:
+        return limit
+    if limit > size:
+        complain(f"--limit: there are {size:,} problems in all, so it is of these", style="yellow")
+    return min(limit, size)
 
 
 def _tell(folder: Path, problems: int | None, *, as_json: bool, kept: bool) -> None:
@@ -108,14 +135,30 @@ def _tell(folder: Path, problems: int | None, *, as_json: bool, kept: bool) -> N
         said = {"methods": [asdict(one) for one in each], "total": asdict(whole)}
         print(json.dumps(said, indent=2))  # noqa: T201
     else:
-        _print(each, whole, plan.settings.concurrency, folder if kept else None)
+        _print(each, whole, plan.settings.concurrency)
+        if kept:
+            _print_how_to_go_on(folder, plan.parts, each)
 
 
-def _print(each: "list[Estimate]", whole: "Total", concurrency: int, folder: Path | None) -> None:
+def _print_how_to_go_on(folder: Path, parts: Sequence[str], each: "list[Estimate]") -> None:
+    from rich.console import Console
+
+    from tmas_graph.cli.plain import line, words
+
+    if parts:
+        more = f"a merge doesn't go on: resume {', '.join(map(line, parts))}, and merge anew"
+    elif all(one.measured >= one.problems for one in each):
+        return
+    else:
+        more = f"go on from here: tmas run --resume {line(str(folder))} --limit {each[0].problems}"
+    Console().print(words(more), soft_wrap=True)
+
+
+def _print(each: "list[Estimate]", whole: "Total", concurrency: int) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from tmas_graph.cli.plain import line, words
+    from tmas_graph.cli.plain import words
     from tmas_graph.cli.run_view import duration
 
     console, table = Console(), Table(box=None, padding=(0, 2, 0, 0))
@@ -145,9 +188,6 @@ def _print(each: "list[Estimate]", whole: "Total", concurrency: int, folder: Pat
         style="dim",
         soft_wrap=True,
     )
-    if folder is not None:
-        more = f"go on from here: tmas run --resume {line(str(folder))} --limit {each[0].problems}"
-        console.print(words(more), soft_wrap=True)
 
 
 def _about(amount: "Amount") -> str:

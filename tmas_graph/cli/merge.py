@@ -22,14 +22,16 @@ def merge(
     from tmas_graph.cli.counting import counted
     from tmas_graph.cli.plain import line, words
     from tmas_graph.evaluation.merging import merge
+    from tmas_graph.evaluation.run_rows import FILE
 
     done = merge(out, runs)
     if as_json:
         print(json.dumps({"run": str(out), **asdict(done)}, indent=2))  # noqa: T201
         return
-    said = f"{counted(done.rows, 'row')} of {counted(len(runs), 'run')} in {line(str(out))}"
+    said = f"{counted(done.rows, 'row')} of {counted(len(runs), 'run')}"
+    ends = f"{done.done:,} done, {done.failed:,} failed"
     console = Console()
-    console.print(words(f"{said}: {done.done:,} done, {done.failed:,} failed"), soft_wrap=True)
+    console.print(words(f"{said}, {ends} · {line(str(out / FILE))}"), soft_wrap=True)
     if done.missing:
         left = f"{done.missing:,} are in none of them: a part isn't finished, or wasn't given."
         console.print(words(left, "yellow"), soft_wrap=True)

@@ -35,7 +35,17 @@ MethodName = Annotated[
     str,
     typer.Option(
         "--method",
-        help="One that `tmas methods` lists; settings may follow: tmas\\[epsilon=0.5].",
+        help="One that `tmas methods` lists, or yours as MODULE:NAME; settings may follow: "
+        "tmas\\[epsilon=0.5].",
+        rich_help_panel="Method",
+    ),
+]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--method",
+        metavar="NAME,NAME[SETTING=VALUE],…",
+        help="Methods, settings of their own in brackets, yours as MODULE:NAME; default: tmas.",
         rich_help_panel="Method",
     ),
 ]

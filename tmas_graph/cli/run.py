@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,6 +19,7 @@ from tmas_graph.cli.options import (
     MaxCost,
     MaxSeconds,
     MaxTotalTokens,
+    Methods,
     ModelName,
     Preset,
     Seed,
@@ -28,17 +29,10 @@ from tmas_graph.cli.options import (
 
 if TYPE_CHECKING:
     from tmas_graph.cli.run_session import Wanted
+    from tmas_graph.evaluation.runner import Executor
 
 _PROBLEMS, _RUN = "Problems", "Run"
-Methods = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--method",
-        metavar="NAME,NAME[SETTING=VALUE],…",
-        help="Methods, with settings of their own in brackets; default: tmas.",
-        rich_help_panel="Method",
-    ),
-]
+Where = Literal["local", "ray"]
 Limit = Annotated[
     int | None, typer.Option(min=1, help="The first so many.", rich_help_panel=_PROBLEMS)
 ]
@@ -112,6 +106,30 @@ def run(
             help="Go on though prompts, models or settings changed.", rich_help_panel=_RUN
         ),
     ] = False,
+    executor: Annotated[
+        Where,
+        typer.Option(
+            help="Do the problems in this process, or in several on a Ray cluster, which share "
+            "the run's folder.",
+            rich_help_panel=_RUN,
+        ),
+    ] = "local",
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            help="The cluster; default: this machine's, or one made for the run.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Processes on the cluster, which have equal shares of concurrency and rate "
+            "limits; default: one for each node.",
+            rich_help_panel=_RUN,
+        ),
+    ] = None,
     as_json: Json = False,
     preset: Preset = None,
     candidates: Candidates = None,
@@ -129,7 +147,10 @@ def run(
     local_model: LocalModel = None,
     config: Config = None,
 ) -> None:
-    """Run many problems with many methods; killed at any moment, it goes on with --resume."""
+    """Run many problems with many methods; killed at any moment, it goes on with --resume.
+
+    Exit status: 0 all done, 1 some failed, 2 it can't go on, 3 its budget ended it.
+    """
     changes = changes_of(
         assignments,
         candidates=candidates,
@@ -152,23 +173,51 @@ def run(
         "max_seconds": run_max_seconds,
     }
     keys = {"split": split, "problem_id": id_key, "question": question_key, "answer": answer_key}
-    _refuse_both(benchmark, resume, {"--out": out, "--shard": shard, "--preset": preset})
+    beginning = {
+        "--out": out,
+        "--shard": shard,
+        "--preset": preset,
+        "--from": path,
+        "--split": split,
+        "--id-key": id_key,
+        "--question-key": question_key,
+        "--answer-key": answer_key,
+    }
+    _refuse_both(benchmark, resume, beginning)
     wanted = _wanted(methods, limit, ids, changes, limits)
+    on = _executor(executor, {"--ray-address": ray_address, "--workers": workers})
     from tmas_graph.cli import run_session
 
     if resume is not None:
-        run_session.resume(resume, wanted, config, accept_changes=accept_changes, as_json=as_json)
+        run_session.resume(
+            resume, wanted, config, accept_changes=accept_changes, as_json=as_json, executor=on
+        )
         return
     folder = out or Path("runs") / f"{Path(benchmark or '').stem}-{datetime.now():%Y%m%d-%H%M%S}"
     problems = run_session.Problems(benchmark or "", path, keys, shard or "1/1")
-    run_session.start(folder, problems, wanted, config, preset, as_json=as_json)
+    shown = run_session.Shown(as_json)
+    run_session.start(folder, problems, wanted, config, preset, shown, on)
 
 
 def _refuse_both(benchmark: str | None, resume: Path | None, others: dict[str, Any]) -> None:
-    if (benchmark is None) == (resume is None):
+    if benchmark is None and resume is None:
         raise typer.BadParameter("give a data set, or --resume with the folder of a run")
-    if resume is not None and (used := [name for name, value in others.items() if value]):
+    if benchmark is not None and resume is not None:
+        raise typer.BadParameter("give a data set or --resume, not both")
+    if resume is not None and (used := [n for n, value in others.items() if value is not None]):
         raise typer.BadParameter(f"{used[0]} belongs to a run's beginning, not to --resume")
+
+
+def _executor(where: Where, options: dict[str, Any]) -> "Executor":
+    if where == "local":
+        if used := [name for name, value in options.items() if value is not None]:
+            raise typer.BadParameter(f"{used[0]} belongs to --executor ray")
+        from tmas_graph.evaluation.runner import HERE
+
+        return HERE
+    from tmas_graph.evaluation.ray_executor import RayExecutor
+
+    return RayExecutor(*options.values())
 
 
 def _wanted(

@@ -1,35 +1,43 @@
 """What `tmas run` does once its options are read: run, watch, report, tell how to go on."""
 
 import asyncio
+import gc
 import json
+import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import typer
 from rich.console import Console
 
-from tmas_graph.cli.counting import counted
+from tmas_graph.cli.ending import INTERRUPTED
+from tmas_graph.cli.own_stdout import own_stdout
 from tmas_graph.cli.plain import complain, line, words
-from tmas_graph.cli.run_view import RunView, duration, table_of
+from tmas_graph.cli.run_report import report, summary
+from tmas_graph.cli.run_view import RunView
 from tmas_graph.cli.session import start_local_models
 from tmas_graph.cli.telemetry import exporting
 from tmas_graph.configuration import load
-from tmas_graph.errors import SettingsError, TmasError
+from tmas_graph.errors import ClusterGone, SettingsError, TmasError
 from tmas_graph.evaluation import sitting
+from tmas_graph.evaluation.books import Watch
 from tmas_graph.evaluation.planning import More, fresh
 from tmas_graph.evaluation.problem_set import chosen, in_shard, source_of
-from tmas_graph.evaluation.run_folder import read_plan
+from tmas_graph.evaluation.run_folder import FILE, read_plan
 from tmas_graph.evaluation.run_standing import RunStanding
-from tmas_graph.evaluation.runner import Watch
-from tmas_graph.models import pool
+from tmas_graph.evaluation.runner import HERE, Executor
 from tmas_graph.running import run_blocking
 from tmas_graph.settings import Settings
 from tmas_graph.threads import refuse_second_writer
 
 Wanted = More
+HALTED = 3
+"""The exit status of a run that its own budget ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +48,17 @@ class Problems:
     path: str | None
     keys: Mapping[str, str | None]
     shard: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is printed of a run."""
+
+    as_json: bool
+    quiet: bool = False
+    """Nothing of its end, if that is well."""
+    kept: bool = True
+    """Whether its folder outlives the command."""
 
 
 class Sample(NamedTuple):
@@ -63,11 +82,10 @@ def start(
     wanted: More,
     config: Path | None,
     preset: str | None,
-    *,
-    as_json: bool,
-    quiet: bool = False,
+    shown: Shown,
+    executor: Executor = HERE,
 ) -> None:
-    """Begin a run in `folder` and print how it ended, unless that is well and `quiet`."""
+    """Begin a run in `folder` and print how it ended."""
     settings = load(config, preset=preset, changes=wanted.changes).settings
     source = source_of(problems.benchmark, problems.path, **problems.keys)
     found = source.load()
@@ -80,43 +98,77 @@ def start(
     plan = fresh(source, found, names, labels, settings, limits=wanted.limits, shard=problems.shard)
     for entrant in plan.entrants:
         refuse_second_writer(entrant.settings, folder, entrant.label)
-        start_local_models(entrant.settings)
-    _run(
-        folder, partial(sitting.begin, folder, plan, found), settings, as_json=as_json, quiet=quiet
-    )
+        if executor is HERE:
+            start_local_models(entrant.settings)
+    work = partial(sitting.begin, folder, plan, found, executor=executor)
+    _run(folder, work, settings, executor, shown)
 
 
 def resume(
-    folder: Path, more: More, config: Path | None, *, accept_changes: bool, as_json: bool
+    folder: Path,
+    more: More,
+    config: Path | None,
+    *,
+    accept_changes: bool,
+    as_json: bool,
+    executor: Executor = HERE,
 ) -> None:
     """Let the run in `folder` go on and print how it ended."""
     keys, plan = load(config).settings, read_plan(folder)
     for entrant in plan.entrants:
         refuse_second_writer(entrant.settings, folder, entrant.label)
     settings = plan.settings
-    start_local_models(settings)
+    if executor is HERE:
+        start_local_models(settings)
 
     def tell(news: list[str]) -> None:
         complain(f"changed since it began: {'; '.join(news)}", style="yellow")
 
     work = partial(sitting.go_on, folder, more, keys, accept_changes=accept_changes, tell=tell)
-    _run(folder, work, settings, as_json=as_json)
+    _run(folder, partial(work, executor=executor), settings, executor, Shown(as_json))
 
 
 def _run(
     folder: Path,
     work: Callable[..., Awaitable[RunStanding]],
     settings: Settings,
-    *,
-    as_json: bool,
-    quiet: bool = False,
+    executor: Executor,
+    shown: Shown,
 ) -> None:
-    console = Console(stderr=as_json)
-    view = RunView(console, pool.load, quiet=as_json and not console.is_terminal)
+    with nullcontext(sys.stdout) if executor is HERE else own_stdout() as stdout:
+        console = Console(stderr=True) if shown.as_json else Console(file=stdout)
+        quiet = shown.as_json and not console.is_terminal
+        view = RunView(console, executor.load, quiet=quiet)
+        standing = _sat(folder, work, settings, view, kept=shown.kept)
+        if shown.quiet and not standing.failed:
+            return
+        if shown.as_json and not shown.quiet:
+            print(json.dumps(summary(folder, standing), indent=2), file=stdout)
+        else:
+            report(console, folder if shown.kept else None, standing)
+    if standing.halted:
+        raise typer.Exit(HALTED)
+    if standing.failed:
+        raise typer.Exit(1)
+
+
+def _sat(
+    folder: Path,
+    work: Callable[..., Awaitable[RunStanding]],
+    settings: Settings,
+    view: RunView,
+    *,
+    kept: bool,
+) -> RunStanding:
     begun: list[RunStanding] = []
 
     def note(standing: RunStanding) -> None:
+        # What is loaded stays: going through it again and again would stop the loop for 100 ms.
+        gc.collect()
+        gc.freeze()
         begun.append(standing)
+        if standing.golds.note:
+            complain(standing.golds.note, style="yellow")
         view.begun(standing)
 
     async def sit() -> RunStanding:
@@ -125,66 +177,18 @@ def _run(
 
     try:
         with view.shown():
-            standing = run_blocking(sit)
+            return run_blocking(sit)
     except (KeyboardInterrupt, asyncio.CancelledError):
-        _say_how_to_go_on("interrupted", folder, begun)
-        raise typer.Exit(130) from None
-    except TmasError as error:
+        there = kept and (folder / FILE).is_file()
+        go_on = f"; `tmas run --resume {line(str(folder))}` goes on" if there else ""
+        complain(f"interrupted{go_on}")
+        raise typer.Exit(INTERRUPTED) from None
+    except ClusterGone as error:
         _say_how_to_go_on(str(error), folder, begun)
+        os._exit(2)  # Ray's threads would crash an orderly end, or wait for the head
+    except TmasError as error:
+        _say_how_to_go_on(str(error), folder, begun if kept else [])
         raise typer.Exit(2) from None
-    if quiet and not standing.failed:
-        return
-    if as_json and not quiet:
-        print(json.dumps(summary(folder, standing), indent=2))  # noqa: T201
-    else:
-        _report(console, folder, standing)
-    if standing.failed:
-        raise typer.Exit(1)
-
-
-def summary(folder: Path, standing: RunStanding) -> dict[str, Any]:
-    """How a run stands, as JSON can hold it."""
-    methods = {
-        label: {
-            "problems": method.total,
-            "done": method.done,
-            "failed": method.failed,
-            "statuses": dict(method.statuses),
-            "accuracy": method.accuracy,
-            "standard_error": method.standard_error,
-            "usage": asdict(method.purse.spent),
-        }
-        for label, method in standing.methods.items()
-    }
-    return {
-        "run": str(folder),
-        "methods": methods,
-        "usage": asdict(standing.purse.spent),
-        "seconds": round(standing.seconds, 3),
-        "causes": dict(standing.causes),
-        "stop": standing.purse.exhausted() if standing.halted else "",
-    }
-
-
-def _report(console: Console, folder: Path, standing: RunStanding) -> None:
-    if not console.is_terminal:
-        console.print(table_of(standing))
-    shown = line(str(folder))
-    left = standing.total - standing.done
-    nothing = standing.purse.spent.calls == standing.calls_before and not left
-    said = [f"{standing.done:,} of {standing.total:,} done in {duration(standing.seconds)}"]
-    if nothing:
-        said = [f"nothing was left to do: all {standing.total:,} were done"]
-    if standing.halted:
-        said.append(f"{standing.purse.exhausted()}; go on with a larger budget")
-    console.print(words(" · ".join(said)), soft_wrap=True)
-    for cause, count in standing.causes.items():
-        console.print(words(f"failed: {counted(count, 'time')}: {line(cause)}", "yellow"))
-    if left:
-        console.print(words(f"the rest: tmas run --resume {shown}", "yellow"), soft_wrap=True)
-    console.print(
-        words(f"rows: {shown}/rows.jsonl · threads: tmas threads --home {shown}"), soft_wrap=True
-    )
 
 
 def _say_how_to_go_on(what: str, folder: Path, begun: list[RunStanding]) -> None:

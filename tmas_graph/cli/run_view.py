@@ -16,7 +16,7 @@ from tmas_graph.cli.report import money, spend
 if TYPE_CHECKING:
     from tmas_graph.evaluation.run_rows import Row
     from tmas_graph.evaluation.run_standing import MethodStanding, RunStanding
-    from tmas_graph.models.pool import Load
+    from tmas_graph.evaluation.scheduling import Load
 
 _HEADS = ("method", "done", "failed", "accuracy so far", "calls", "tokens", "cost")
 _SUMMARIES = 20
@@ -69,7 +69,8 @@ class RunView:
         """The run as it stands."""
         if self._standing is None:
             return Text("starting…", style="dim")
-        return Group(table_of(self._standing), words(self.foot(), "dim"))
+        notes = [words(note, "yellow") for note in self._standing.notes]
+        return Group(table_of(self._standing), *notes, words(self.foot(), "dim"))
 
     def foot(self) -> str:
         """What is done, what is in flight, and how long the rest takes."""

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from tmas_graph.cli.ending import INTERRUPTED
 from tmas_graph.cli.live import LiveView, PlainView
 from tmas_graph.cli.models import progress_bar
 from tmas_graph.cli.plain import complain, words
@@ -122,8 +123,9 @@ def _run(
         with view:
             result = run_blocking(work)
     except KeyboardInterrupt:
-        _say_how_to_resume("interrupted", begun)
-        raise typer.Exit(130) from None
+        go_on = f"; `tmas resume {begun[0].id}` goes on" if begun else ""
+        complain(f"interrupted{go_on}")
+        raise typer.Exit(INTERRUPTED) from None
     except TmasError as error:
         _say_how_to_resume(str(error), begun)
         raise typer.Exit(2) from None

@@ -1,6 +1,7 @@
 """`tmas threads`: what runs there are, and how they stand."""
 
 import json
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -21,7 +22,7 @@ def threads(
     if as_json:
         print(json.dumps(rows, indent=2))  # noqa: T201
     else:
-        _print(rows, folder)
+        _print(rows, folder, "" if home is None else f" --home {home}")
 
 
 async def _rows(folder: Any, most: int) -> list[dict[str, Any]]:
@@ -53,15 +54,18 @@ def status_of(record: Any, store: Any) -> str:
     return str(record.status)
 
 
-def _print(rows: list[dict[str, Any]], folder: Any) -> None:
+def _print(rows: list[dict[str, Any]], folder: Path, home: str) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    from tmas_graph.cli.plain import line
+    from tmas_graph.cli.plain import line, words
 
     if not rows:
-        Console().print(f"No threads in {folder}. `tmas solve` makes one.")
+        parts = _parts(folder)
+        here = f"It is a merge of {', '.join(parts)}: they are there." if parts else ""
+        said = f"No threads in {folder}. {here or '`tmas solve` makes one.'}"
+        Console().print(words(said), soft_wrap=True)
         return
     console, table = Console(), Table(box=None, padding=(0, 2, 0, 0))
     for column in ("thread", "status", "t", "answer", "question"):
@@ -73,4 +77,16 @@ def _print(rows: list[dict[str, Any]], folder: Any) -> None:
         cells[4].truncate(max(10, console.width - 66), overflow="ellipsis")
         table.add_row(*cells)
     console.print(table)
-    console.print("tmas show THREAD tells what happened; tmas resume THREAD goes on.", style="dim")
+    said = f"tmas show THREAD{home} tells what happened; tmas resume THREAD{home} goes on."
+    console.print(words(said, "dim"), soft_wrap=True)
+
+
+def _parts(folder: Path) -> tuple[str, ...]:
+    """The runs of which the one in `folder` is a merge."""
+    from tmas_graph.errors import TmasError
+    from tmas_graph.evaluation.run_folder import FILE, read_plan
+
+    try:
+        return read_plan(folder).parts if (folder / FILE).is_file() else ()
+    except TmasError:
+        return ()

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from tmas_graph.errors import SettingsError
 from tmas_graph.evaluation.entries import Against, Entry, of_standing, of_votes
+from tmas_graph.evaluation.graded_only import graded_only
 from tmas_graph.evaluation.paired import Difference, difference, holm
 from tmas_graph.evaluation.tracks import Track, listed
 from tmas_graph.evaluation.uniting import Evaluation
@@ -46,10 +47,12 @@ def compare(
     """Compare all methods of `evaluation`; `tokens` are further budgets, per problem.
 
     Raises:
-        SettingsError: there is nothing to compare, or no such base or iteration.
+        SettingsError: no gold answer is known, there is no such base or iteration, or a method
+            has no problem in common with another.
     """
+    evaluation = graded_only(evaluation)
     tracks = {name: Track(run) for name, run in evaluation.methods.items()}
-    base = _base(list(tracks), base)
+    base = _base(list(tracks), base, evaluation.waiting)
     _refuse_strangers(tracks)
     shown = _iterations(tracks, iterations)
     samples = samples_of(evaluation.methods.values())
@@ -67,6 +70,7 @@ def compare(
         samples,
         (
             *evaluation.notes,
+            *(f"{name} has no rows yet" for name in evaluation.waiting),
             *notes,
             *_pairs(base, tracks),
             *_sampled_otherwise(base, tracks),
@@ -76,15 +80,13 @@ def compare(
     )
 
 
-def _base(methods: Sequence[str], asked: str | None) -> str:
+def _base(methods: Sequence[str], asked: str | None, waiting: Sequence[str]) -> str:
+    if asked in waiting:
+        raise SettingsError(f"--base: {asked} has no rows yet. Let its run go on, or name another.")
     if asked is not None and asked not in methods:
         raise SettingsError(
             f"--base: no rows of {asked!r}{near(asked, methods)}. The methods in these runs are "
             f"{', '.join(methods)}."
-        )
-    if len(methods) < 2:
-        raise SettingsError(
-            f"compare: the rows are all of {methods[0]}. Give runs of two methods or more."
         )
     return asked or next(filter(is_voting, methods), methods[0])
 
@@ -93,7 +95,7 @@ def _refuse_strangers(tracks: Mapping[str, Track]) -> None:
     """Refuse methods that have no problem in common with any other."""
     for name, track in tracks.items():
         others = {p for other in tracks.values() if other is not track for p in other.run.rows}
-        if others.isdisjoint(track.run.rows):
+        if len(tracks) > 1 and others.isdisjoint(track.run.rows):
             raise SettingsError(
                 f"compare: {name} has no problem in common with another method. "
                 "Give runs over the same problems."

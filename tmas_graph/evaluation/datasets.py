@@ -18,6 +18,8 @@ from tmas_graph.state import Problem
 
 _DATA = Path(str(files("tmas_graph") / "evaluation" / "data"))
 _Rows = list[Placed]
+_FILES = (".jsonl", ".json")
+_DATA_FILES = (*_FILES, ".csv", ".parquet", ".arrow")
 KEYS = ("split", *Keys.__dataclass_fields__)
 """What `load` can be told of how a data set calls its parts."""
 
@@ -126,6 +128,7 @@ def load(name: str, *, path: str | None = None, **changes: Any) -> Dataset:
         MissingExtra: it needs the package `datasets`.
     """
     source = SOURCES.get(name) or _unnamed(name)
+    _refuse_unused(name, source, path, changes.get("split"))
     given = {key: value for key, value in changes.items() if value is not None}
     split, keys = given.pop("split", source.split), replace(source.keys, **given)
     rows = list(_rows(source, path, split, name))
@@ -141,15 +144,48 @@ def _unnamed(name: str) -> Source:
     if Path(name).is_file():
         return Source("", name, "", hub=name)
     if Path(name).is_dir():
+        _refuse_empty(name)
         return Source("", name, "", hub=name, keys=Keys(None))
-    if name.endswith((".jsonl", ".json")):
+    if name.endswith(_FILES):
         raise ProblemError(f"{name}: there is no such file. Check the path.")
-    if name.count("/") == 1 and all(name.split("/")):
+    if _is_hub_id(name):
         return Source("", name, "", hub=name, keys=Keys(None))
     raise ProblemError(
         f"problems: there is no data set {name!r}{near(name, SOURCES)}. The names are "
         f"{', '.join(SOURCES)}; or give a JSONL file, or a Hugging Face id (owner/name)."
     )
+
+
+def _refuse_unused(name: str, source: Source, path: str | None, split: str | None) -> None:
+    """Refuse what would change nothing, and a path to nothing."""
+    if path is not None and name not in SOURCES and Path(name).exists():
+        raise ProblemError(f"--from: {name} is a file or folder itself. Leave it out.")
+    if path is not None and Path(path).is_dir():
+        _refuse_empty(path)
+    elif path is not None and not Path(path).is_file() and not _is_hub_id(path):
+        raise ProblemError(f"--from: there is no file or folder {path}. Check the path.")
+    where = path or (_DATA / source.file if source.file else source.hub)
+    if split is not None and Path(where).is_file():
+        raise ProblemError(
+            f"--split: {path or name} is a plain file and has no splits. Leave it out."
+        )
+
+
+def _refuse_empty(folder: str) -> None:
+    """Refuse a folder in which no file looks like data; they may stand one level below."""
+    found = (file for glob in ("*", "*/*") for file in Path(folder).glob(glob))
+    if not any(file.suffix in _DATA_FILES for file in found):
+        raise ProblemError(
+            f"problems: {folder} is a folder without data ({', '.join(_DATA_FILES)}). "
+            "Give a JSONL file, a data set's name, or a Hugging Face id."
+        )
+
+
+def _is_hub_id(name: str) -> bool:
+    """Whether it looks like `owner/name`, and not like a path."""
+    owner, slash, rest = name.partition("/")
+    odd = not owner or not rest or "/" in rest or owner in (".", "..", "~")
+    return bool(slash) and not odd and not name.endswith(_FILES)
 
 
 def _rows(source: Source, path: str | None, split: str, name: str) -> Iterator[Placed]:
@@ -164,9 +200,10 @@ def _of_hub(where: str, split: str, name: str) -> Iterator[Placed]:
     try:
         from datasets import load_dataset  # noqa: PLC0415  (an extra, and it takes seconds)
     except ImportError as error:
+        what = "folder" if Path(where).is_dir() else "data set"
         raise MissingExtra(
-            f"datasets isn't installed, and the data set {name!r} needs it. "
-            'Run: pip install "tmas-graph[data]"'
+            f"datasets isn't installed, and the {what} {name if what == 'data set' else where!r} "
+            'needs it. Run: pip install "tmas-graph[data]", or give a JSONL file.'
         ) from error
     try:
         rows = load_dataset(where, split=split)

@@ -2,8 +2,9 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from tmas_graph.errors import SettingsError
 from tmas_graph.methods import METHODS, find
@@ -27,22 +28,40 @@ class Entrant:
         return find(self.label).calls(self.settings)
 
 
-def labels_in(texts: Iterable[str]) -> list[str]:
-    """The labels in options such as `a,b[x=1,y=2]`: split at the commas outside of brackets."""
-    found = [re.sub(r"\s+", "", part) for text in texts for part in _COMMAS.split(text)]
-    return [label for label in found if label]
+def labels_in(texts: Sequence[str]) -> list[str]:
+    """The labels in options such as `a,b[x=1,y=2]`: split at the commas outside of brackets.
+
+    Raises:
+        SettingsError: an option names none.
+    """
+    parts = (re.sub(r"\s+", "", part) for text in texts for part in _COMMAS.split(text))
+    found = [label for label in parts if label]
+    if texts and not found:
+        raise _none_named()
+    return found
 
 
 def entrants(labels: Iterable[str], settings: Settings) -> tuple[Entrant, ...]:
     """The methods that `labels` name, with `settings` and what each sets itself.
 
     Raises:
-        SettingsError: a method doesn't exist or is named twice, or a setting is wrong.
+        SettingsError: a method doesn't exist or is named twice, in whatever spelling, or a setting
+            is wrong.
     """
     found = tuple(Entrant(label, find(label).applied(settings)) for label in labels)
     twice = [label for label, count in Counter(e.label for e in found).items() if count > 1]
     if twice:
         raise SettingsError(f"--method: {twice[0]} is named twice. Name each method once.")
     if not found:
-        raise SettingsError(f"--method: no method is named. Name some of {', '.join(METHODS)}.")
+        raise _none_named()
+    for one, other in combinations(found, 2):
+        if one.settings == other.settings and find(one.label).build is find(other.label).build:
+            raise SettingsError(
+                f"--method: {one.label} and {other.label} are the same: their settings don't "
+                "differ. Name one of them."
+            )
     return found
+
+
+def _none_named() -> SettingsError:
+    return SettingsError(f"--method: no method is named. Name some of {', '.join(METHODS)}.")

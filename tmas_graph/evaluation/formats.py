@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from tmas_graph.evaluation.tables import Report, Table
 
@@ -15,6 +15,10 @@ _LATEX = {
     **{"±": r"$\pm$", "–": "--", "−": "$-$", "<": "$<$", ">": "$>$", "…": r"\ldots{}"},
     **{"\N{NARROW NO-BREAK SPACE}": r"\,", "ε": r"$\varepsilon$", "·": r"$\cdot$"},
 }
+_MINUS = re.compile(r"(?<![\w.])-(?=\d)")
+"""Before a number; a hyphen stays one."""
+_PAGE = 96
+"""Letters beside one another in a table of small type, gaps included."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What makes a spreadsheet run a text."""
 
@@ -53,11 +57,27 @@ def _unrun(value: object) -> object:
 
 
 def latex(report: Report) -> str:
-    r"""Tables for the package booktabs; the notes follow as comments."""
+    r"""Tables for the package booktabs, no wider than a page; the notes follow as comments."""
     head = "% Needs \\usepackage{booktabs}"
-    parts = [_booktabs(table) for table in report.tables]
+    parts = [_booktabs(part) for table in report.tables for part in _narrow(table)]
     notes = "\n".join(f"% {_on_one_line(note)}" for note in report.notes)
     return "\n\n".join([head, *parts, notes]).rstrip() + "\n"
+
+
+def _narrow(table: Table) -> Iterator[Table]:
+    """`table` in parts that fit a page; each begins with the columns that say whose a row is."""
+    lead = 1 + max(table.left, default=-1)
+    widths = [2 + max(map(len, column)) for column in zip(table.headings, *table.rows, strict=True)]
+    parts, room = [list[int]()], _PAGE - sum(widths[:lead])
+    for place in range(lead, len(widths)):
+        if parts[-1] and sum(widths[p] for p in parts[-1]) + widths[place] > room:
+            parts.append([])
+        parts[-1].append(place)
+    for number, part in enumerate(parts, start=1):
+        places = (*range(lead), *part)
+        title = table.title if number == 1 else f"{table.title} ({number})"
+        head, *rows = (tuple(row[p] for p in places) for row in (table.headings, *table.rows))
+        yield Table(title, head, tuple(rows), table.left)
 
 
 def _booktabs(table: Table) -> str:
@@ -66,7 +86,9 @@ def _booktabs(table: Table) -> str:
     return "\n".join(
         [
             r"\begin{table}",
+            r"\small",
             rf"\caption{{{in_latex(table.title)}}}",
+            rf"\label{{tab:{_name(table.title)}}}",
             rf"\begin{{tabular}}{{{kinds}}}",
             *(r"\toprule", head, r"\midrule", *body, r"\bottomrule"),
             r"\end{tabular}",
@@ -77,7 +99,13 @@ def _booktabs(table: Table) -> str:
 
 def in_latex(text: str) -> str:
     """`text` with every character that LaTeX would read as a command escaped."""
-    return "".join(_LATEX.get(char, char) for char in _on_one_line(text))
+    signed = _MINUS.sub("−", _on_one_line(text))
+    return "".join(_LATEX.get(char, char) for char in signed)
+
+
+def _name(title: str) -> str:
+    """`title` as a label: LaTeX takes few signs in one."""
+    return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")
 
 
 def _on_one_line(text: str) -> str:

@@ -24,7 +24,7 @@ from tmas_graph.state import Attempt, Problem, Result
 from tmas_graph.usage import Usage, summed
 
 _UNGRADED: Mapping[str, Status] = {"truncated": "truncated", "failed": "error", "halted": "error"}
-"""Status by how a candidate ended, of those that have no answer to grade."""
+"""Status by how a candidate ended, of those that have no answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Grader:
             EndpointDown: the judge can't be reached.
         """
         if self.gold is None:
-            return "unsure"
+            return "ungraded"
         judge = None
         if self.judge is not None:
             judge = KeptJudge(self.judge, calls, self.budget, self.problem.id, iteration)
@@ -89,6 +89,8 @@ async def rows_of(method: str, result: Result, grader: Grader, calls: SqliteCall
     standings = {standing.iteration: standing for standing in result.standings}
     last = max([0, *by_iteration])
     spent = await _spent(calls, last)
+    # Without a gold answer an empty one can't be called wrong either, or means would be off.
+    none: Status = "unanswered" if grader.gold is not None else "ungraded"
     rows = []
     for t in range(last + 1):
         stands = standings.get(t)
@@ -101,7 +103,7 @@ async def rows_of(method: str, result: Result, grader: Grader, calls: SqliteCall
                 attempts=tuple(by_iteration.get(t, ())),
                 selected=Selected(
                     answer,
-                    "unanswered" if answer is None else statuses[answer],
+                    none if answer is None else statuses[answer],
                     stands.confidence if stands else result.confidence,
                 ),
                 spend=dict(sorted(spent[t].by_role.items())),
@@ -113,8 +115,13 @@ async def rows_of(method: str, result: Result, grader: Grader, calls: SqliteCall
     return rows
 
 
-async def failed_row(method: str, problem: str, cause: str, calls: SqliteCalls) -> Row:
-    """The one row of a thread that failed: all that it cost so far, and why it failed."""
+async def failed_row(
+    method: str, problem: str, cause: str, calls: SqliteCalls, *, graded: bool = True
+) -> Row:
+    """The one row of a thread that failed: all that it cost so far, and why it failed.
+
+    It counts as wrong, if an answer would have been `graded`.
+    """
     last, by_role, spans = 0, defaultdict[str, list[Usage]](list), list[tuple[float, float]]()
     async for call in calls.rows():
         last = max(last, call.iteration)
@@ -125,7 +132,7 @@ async def failed_row(method: str, problem: str, cause: str, calls: SqliteCalls) 
         method=method,
         iteration=last,
         attempts=(),
-        selected=Selected(None, "error", 0.0),
+        selected=Selected(None, "error" if graded else "ungraded", 0.0),
         spend={role: summed(usages) for role, usages in sorted(by_role.items())},
         seconds=round(covered(sorted(spans)), 3),
         outcome="failed",

@@ -1,13 +1,21 @@
 """Unites the shards of one run, which several machines have made."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tmas_graph.errors import SettingsError, ThreadChanged
 from tmas_graph.evaluation import run_rows
 from tmas_graph.evaluation.row_log import Job
-from tmas_graph.evaluation.run_folder import FILE, Plan, read_plan, replace_file, write_plan
+from tmas_graph.evaluation.run_folder import (
+    FILE,
+    Plan,
+    read_plan,
+    replace_file,
+    unusable,
+    write_plan,
+)
 from tmas_graph.evaluation.run_rows import Key, Row, dumped, read
 from tmas_graph.settings import Settings
 
@@ -54,8 +62,7 @@ def merge(out: Path, parts: Sequence[Path]) -> Merged:
     """
     if len(parts) < 2:
         raise SettingsError("merge: give two runs at least, after the folder to write.")
-    if (out / FILE).exists():
-        raise SettingsError(f"merge: there is a run in {out}. Give a new folder.")
+    _refuse_used(out)
     plans = [read_plan(part) for part in parts]
     for part, plan in zip(parts[1:], plans[1:], strict=True):
         _refuse_differences(parts[0], plans[0], part, plan)
@@ -69,10 +76,36 @@ def merge(out: Path, parts: Sequence[Path]) -> Merged:
         r for r in rows.values() if r.outcome == "done" or Job(r.problem, r.method) not in through
     ]
     failed = {Job(row.problem, row.method) for row in kept if row.outcome == "failed"}
-    out.mkdir(parents=True, exist_ok=True)
-    replace_file(out / run_rows.FILE, dumped(kept))
-    write_plan(out, plan)
+    _write(out, kept, plan)
     return Merged(len(kept), len(through & jobs), len(failed), len(jobs - through - failed))
+
+
+def _refuse_used(out: Path) -> None:
+    if out.is_symlink() and not out.exists():
+        raise SettingsError(f"merge: {out} is a link to nothing. Give a new folder.")
+    for place in (out, *out.parents):
+        if place.exists() and not place.is_dir():
+            raise SettingsError(f"merge: {place} is a file. Give a new folder.")
+    if (out / FILE).exists() or (out / run_rows.FILE).exists():
+        raise SettingsError(f"merge: there is a run in {out}. Give a new folder.")
+
+
+def _write(out: Path, rows: Sequence[Row], plan: Plan) -> None:
+    """Write the run into `out`; where that fails, nothing of it is left."""
+    missing = [place for place in (out, *out.parents) if not place.exists()]
+    try:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unusable(out, error) from error
+        replace_file(out / run_rows.FILE, dumped(rows))
+        write_plan(out, plan)
+    except BaseException:
+        with suppress(OSError):
+            (out / run_rows.FILE).unlink(missing_ok=True)
+            for place in missing:
+                place.rmdir()
+        raise
 
 
 def _unite(rows: dict[Key, Row], more: Sequence[Row], part: Path) -> None:

@@ -17,7 +17,8 @@ from scipy.special import stdtrit
 
 from tmas_graph.evaluation import majority
 
-Status = Literal["correct", "incorrect", "unsure", "error", "unanswered", "truncated"]
+Status = Literal["correct", "incorrect", "unsure", "error", "unanswered", "truncated", "ungraded"]
+"""How a try counts; `ungraded`, for want of a gold answer, is for callers to leave out."""
 
 
 @dataclass(frozen=True, slots=True)

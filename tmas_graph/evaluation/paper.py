@@ -10,6 +10,7 @@ from typing import Any
 from tmas_graph.evaluation import metrics
 from tmas_graph.evaluation.cells import NONE
 from tmas_graph.evaluation.comparing import PAPER
+from tmas_graph.evaluation.graded_only import graded_only
 from tmas_graph.evaluation.majority import pool_of, share
 from tmas_graph.evaluation.metrics import Figure
 from tmas_graph.evaluation.tables import Plain, Report, Table, parts
@@ -53,7 +54,12 @@ def published() -> Mapping[str, Any]:
 
 
 def paper(evaluation: Evaluation) -> Report:
-    """Give Pass@1 at the iterations of Table 1, published and ours."""
+    """Give Pass@1 at the iterations of Table 1, published and ours.
+
+    Raises:
+        SettingsError: no gold answer is known.
+    """
+    evaluation = graded_only(evaluation)
     tracks = [Track(run) for run in evaluation.methods.values()]
     known = published()["benchmarks"]
     ours = {track.run.setup.benchmark for track in tracks}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tmas_graph.configuration import adjusted, flat, with_keys
-from tmas_graph.errors import ThreadChanged
+from tmas_graph.errors import SettingsError, ThreadChanged
 from tmas_graph.evaluation.datasets import Dataset
 from tmas_graph.evaluation.entrants import Entrant, entrants
 from tmas_graph.evaluation.problem_set import ProblemSource, checksum, chosen
@@ -69,7 +69,7 @@ def extended(plan: Plan, found: Dataset, more: More, keys: Settings) -> Plan:
     """`plan` with `more`, and with the keys that are in force here.
 
     Raises:
-        SettingsError: a setting or method is wrong.
+        SettingsError: a setting or method is wrong, or problems would have to be taken away.
         ProblemError: a problem isn't there.
         ThreadChanged: the problems aren't those that the run began with.
     """
@@ -81,6 +81,11 @@ def extended(plan: Plan, found: Dataset, more: More, keys: Settings) -> Plan:
     wanted = set(plan.problems)
     if more.limit is not None or more.ids:
         wanted |= set(chosen(found, limit=more.limit, ids=more.ids))
+    if more.limit is not None and more.limit < len(wanted) == len(plan.problems):
+        raise SettingsError(
+            f"--limit: {more.limit} is less than the {len(wanted)} problems that the run has, and "
+            "none is taken away. Leave it out, or start another run."
+        )
     problems = tuple(problem.id for problem in found.problems if problem.id in wanted)
     labels = dict.fromkeys([*(e.label for e in plan.entrants), *more.labels])
     settings = with_keys(adjusted(plan.settings, more.changes, "command line"), keys)
@@ -101,12 +106,13 @@ async def asked(plan: Plan) -> Plan:
 
     Raises:
         CallError: an endpoint doesn't answer.
-        SettingsError: a setting can't be used.
+        SettingsError: a setting can't be used, or money is limited and a model has no price.
         StorageError: a memory can't be used, or holds other vectors.
     """
     models = {}
+    limited = "" if plan.limits.max_cost is None else "run_max_cost"
     for entrant in plan.entrants:
-        models[entrant.label] = await pool.check(entrant.settings)
+        models[entrant.label] = await pool.check(entrant.settings, limited=limited)
         await opening.check(entrant.settings)
     prompts = {e.label: Prompts.of(e.settings).hashes(find(e.label).prompts) for e in plan.entrants}
     return replace(plan, models=models, prompts=prompts)
@@ -116,7 +122,7 @@ def news(old: Plan, new: Plan) -> list[str]:
     """What a resumed run does otherwise than before, in words."""
     told = []
     if added := len(new.problems) - len(old.problems):
-        told.append(f"{added} more problems")
+        told.append(f"{added} more problem" + "s" * (added > 1))
     before = {e.label: e.settings for e in old.entrants}
     for entrant in new.entrants:
         if entrant.label not in before:

@@ -3,6 +3,7 @@
 import os
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from tmas_graph.evaluation import run_rows
 from tmas_graph.evaluation.metrics import Status
 from tmas_graph.evaluation.run_folder import unusable
 from tmas_graph.evaluation.run_rows import Row, dump, parse
+from tmas_graph.usage import Usage
 
 
 class Job(NamedTuple):
@@ -31,6 +33,11 @@ class Written:
     failed: bool = False
     status: Status = "error"
     """Of the answer that it ended with."""
+    candidates: int = 0
+    truncated: int = 0
+    """Those of them that were cut off."""
+    spent: Usage = field(default_factory=Usage)
+    """By all its rows; for where the database, which knows better, was lost."""
 
     @property
     def whole(self) -> bool:
@@ -40,6 +47,9 @@ class Written:
     def add(self, row: Row) -> None:
         """Take in one of its rows."""
         self.iterations.add(row.iteration)
+        self.spent += row.spent
+        self.candidates += len(row.attempts)
+        self.truncated += row.truncated
         self.failed = self.failed or row.outcome == "failed"
         if row.stop is not None:
             self.last, self.status = row.iteration, row.selected.status
@@ -100,6 +110,8 @@ class RowLog:
                 os.fsync(out.fileno())
             os.replace(beside, self._file)
         except OSError as error:
+            with suppress(OSError):
+                beside.unlink()
             raise unusable(self._file, error) from error
 
     def _readable(self) -> Iterator[Row]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -113,7 +114,8 @@ def _gold(row: Placed, key: str) -> str | None:
     value = row.values.get(key)
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
+    odd = isinstance(value, bool) or (isinstance(value, float) and not isfinite(value))
+    if isinstance(value, str | int | float) and not odd:
         return str(value)
     raise ProblemError(f'{row.where}: "{key}" is {value!r:.60}. Write a text or a number.')
 

@@ -4,6 +4,7 @@ The folder is a state folder of threads, one for each problem and method. `run.j
 and whole; `rows.jsonl` is appended to, and can be made anew from the database.
 """
 
+import errno
 import json
 import os
 import re
@@ -20,12 +21,12 @@ from filelock import FileLock, Timeout
 from tmas_graph.errors import StorageError, ThreadBusy
 from tmas_graph.evaluation.entrants import Entrant
 from tmas_graph.evaluation.problem_set import ProblemSource
+from tmas_graph.evaluation.run_format import FORMAT, refuse_other_format
 from tmas_graph.models.budget import Budget
 from tmas_graph.settings import Settings
 from tmas_graph.state import digest
 
 FILE = "run.json"
-FORMAT = 1
 _LOCK, _OWNER = "run.lock", "run.pid"
 _PACKAGES = ("tmas-graph", "langgraph", "chromadb", "openai")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.=_-]+")
@@ -113,23 +114,36 @@ def read_plan(folder: Path) -> Plan:
     """
     try:
         plain = json.loads((folder / FILE).read_bytes())
+        refuse_other_format(folder / FILE, plain)
         return _plan(plain)
+    except StorageError:
+        raise
     except FileNotFoundError:
         raise StorageError(
             f"{folder}: is no run, as it has no {FILE}. Give the folder of a run."
         ) from None
     except OSError as error:
-        raise StorageError(f"{folder / FILE}: can't be read ({error.strerror}).") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        reason = f"{type(error).__name__}: {error!s:.100}"
         raise StorageError(
-            f"{folder / FILE}: isn't what this version writes ({reason}). Restore the file."
+            f"{folder / FILE}: can't be read ({error.strerror}). Give the folder of a run."
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StorageError(
+            f"{folder / FILE}: isn't what this version writes ({_reason(error)}). Restore the "
+            "file, or use the version that wrote it."
         ) from error
 
 
+def _reason(error: Exception) -> str:
+    """What is wrong with the file, in words of its own rather than of Python's."""
+    if isinstance(error, KeyError):
+        return f'no "{error.args[0]!s:.40}"'
+    if isinstance(error, ValueError):
+        return f"{error!s:.100}"
+    return "a field is unknown, or of another kind"
+
+
 def _plan(plain: dict[str, Any]) -> Plan:
-    if plain.pop("format") != FORMAT:
-        raise ValueError(f"its format isn't {FORMAT}")
+    del plain["format"]
     entrants = tuple(
         Entrant(label, Settings.checked(settings))
         for label, settings in plain.pop("methods").items()
@@ -189,11 +203,13 @@ def replace_file(file: Path, content: str) -> None:
             os.fsync(out.fileno())
         os.replace(beside, file)
     except OSError as error:
+        with suppress(OSError):
+            beside.unlink()
         raise unusable(file, error) from error
 
 
 def unusable(place: Path, error: OSError) -> StorageError:
     """The error for a file or folder of a run that can't be written."""
-    return StorageError(
-        f"run: {place} can't be written ({error.strerror}). Free some room or give another folder."
-    )
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    advice = "Free some room." if full else "See to its rights, or give another folder."
+    return StorageError(f"run: {place} can't be written ({error.strerror}). {advice}")

@@ -87,6 +87,16 @@ class Row:
         return Key(self.problem, self.method, self.iteration)
 
     @property
+    def is_graded(self) -> bool:
+        """Whether the problem's right answer was known."""
+        return self.selected.status != "ungraded"
+
+    @property
+    def truncated(self) -> int:
+        """Candidates that were cut off."""
+        return sum(attempt.outcome == "truncated" for attempt in self.attempts)
+
+    @property
     def spent(self) -> Usage:
         """What all roles spent together."""
         return summed(self.spend.values())

@@ -70,11 +70,28 @@ class Admission:
         Raises:
             Exception: the first that `work` raised; by then all other jobs are cancelled.
         """
+        given = iter(jobs)
+
+        async def following() -> Job | None:
+            return next(given, None)
+
+        await self.run_each(following, work)
+
+    async def run_each(
+        self,
+        following: Callable[[], Awaitable[Job | None]],
+        work: Callable[[Job], Awaitable[None]],
+    ) -> None:
+        """Do `work` for the job that `following` gives whenever there is room; until it is None.
+
+        Raises:
+            Exception: the first that `work` raised; by then all other jobs are cancelled.
+        """
         try:
             async with asyncio.TaskGroup() as group:
-                for job in jobs:
+                while True:
                     await self._until_room()
-                    if self.closed:
+                    if self.closed or (job := await following()) is None:
                         break
                     self._warming[job] = self._width(job)
                     self.running += 1

@@ -1,17 +1,20 @@
 """Begins a run, or lets one go on: the one way in for the command line and for Python."""
 
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tmas_graph.errors import SettingsError, StorageError, ThreadError
+from tmas_graph.evaluation import parts
+from tmas_graph.evaluation.books import UNWATCHED, Books, Watch
 from tmas_graph.evaluation.datasets import Dataset
 from tmas_graph.evaluation.planning import More, asked, extended, incomparable, news, refuse
-from tmas_graph.evaluation.row_log import RowLog
+from tmas_graph.evaluation.row_log import Job, RowLog, Written
 from tmas_graph.evaluation.run_folder import FILE, Plan, owned, read_plan, write_plan
 from tmas_graph.evaluation.run_standing import RunStanding
-from tmas_graph.evaluation.runner import UNWATCHED, Runner, Watch
+from tmas_graph.evaluation.runner import HERE, Executor
 from tmas_graph.settings import Settings
-from tmas_graph.threads import open_threads
+from tmas_graph.state_folder import DATABASE
 
 _GOES_ON = (
     "iterations",
@@ -29,9 +32,14 @@ _GOES_ON = (
 
 
 async def begin(
-    folder: Path, plan: Plan, found: Dataset, *, watch: Watch = UNWATCHED
+    folder: Path,
+    plan: Plan,
+    found: Dataset,
+    *,
+    watch: Watch = UNWATCHED,
+    executor: Executor = HERE,
 ) -> RunStanding:
-    """Run `plan` in `folder` from the start.
+    """Run `plan` in `folder` from the start, on `executor`.
 
     Raises:
         SettingsError: there is something in the folder already.
@@ -39,11 +47,12 @@ async def begin(
     """
     _refuse_used(folder)
     plan.limits.check()
+    executor.check(plan)
     plan = await asked(plan)
     with owned(folder):
         _refuse_used(folder)
         write_plan(folder, plan)
-        return await _run(folder, plan, found, watch)
+        return await _run(Books(folder, plan, found, watch), executor)
 
 
 async def go_on(
@@ -54,6 +63,7 @@ async def go_on(
     accept_changes: bool = False,
     tell: Callable[[list[str]], None] = lambda news: None,
     watch: Watch = UNWATCHED,
+    executor: Executor = HERE,
 ) -> RunStanding:
     """Let the run in `folder` go on, with `more` where that is given.
 
@@ -64,6 +74,7 @@ async def go_on(
         accept_changes: go on though rows that are there would not fit those to come.
         tell: called with what changed since it began, if anything did.
         watch: told what happens.
+        executor: where to go on; not necessarily where it began.
 
     Raises:
         ThreadChanged: something changed that old rows don't fit.
@@ -80,21 +91,50 @@ async def go_on(
                 "and merge anew."
             )
         found = old.source.load()
-        plan = await asked(extended(old, found, more, keys))
+        plan = extended(old, found, more, keys)
+        executor.check(plan)
+        plan = await asked(plan)
         if not accept_changes:
             refuse(folder, incomparable(old, plan))
-        if changes := news(old, plan):
+        log, reopened = RowLog(folder), _reopened(old, plan)
+        written = log.written()
+        lost = _what_is_lost(folder, written)
+        if lost and not accept_changes and any(job.method in reopened for job in written):
+            raise ThreadError(
+                f"run: {lost[0]}; all of {', '.join(sorted(reopened))} would begin anew. Restore "
+                "the file, go on with the settings as they were, or pass --accept-changes."
+            )
+        if changes := [*lost, *news(old, plan)]:
             tell(changes)
-        if reopened := _reopened(old, plan):  # before the plan says so: rows can be made anew
-            log = RowLog(folder)
-            log.keep({job for job in log.written() if job.method not in reopened})
+        if reopened:  # before the plan says so: rows can be made anew
+            log.keep({job for job in written if job.method not in reopened})
         write_plan(folder, plan)
-        return await _run(folder, plan, found, watch)
+        return await _run(Books(folder, plan, found, watch), executor)
 
 
-async def _run(folder: Path, plan: Plan, found: Dataset, watch: Watch) -> RunStanding:
-    async with open_threads(folder) as store:
-        return await Runner(folder, plan, found, store, watch).run()
+async def _run(books: Books, executor: Executor) -> RunStanding:
+    try:
+        await parts.gather_all(books.folder)  # of a sitting on several processes that was killed
+        await executor.run(books)
+        return books.standing
+    except (StorageError, sqlite3.Error) as error:
+        cause = error.__cause__ if isinstance(error, StorageError) else error
+        if not isinstance(cause, sqlite3.Error):
+            raise
+        full = "full" in str(cause)
+        advice = "Free some room" if full else f"See to {DATABASE} and its disk"
+        raise StorageError(
+            f"run: {books.folder} can't be written ({cause}). {advice}, then let it go on with "
+            "--resume."
+        ) from cause
+
+
+def _what_is_lost(folder: Path, written: Mapping[Job, Written]) -> list[str]:
+    """In words, where rows are there, but not the database that they were made of."""
+    rows = sum(len(each.iterations) for each in written.values() if each.whole)
+    if not rows or (folder / DATABASE).exists():
+        return []
+    return [f"{DATABASE} is missing: finished calls are lost, {rows} row{'s'[: rows > 1]} stay"]
 
 
 def _reopened(old: Plan, new: Plan) -> set[str]:
@@ -116,5 +156,7 @@ def _refuse_used(folder: Path) -> None:
         )
     if folder.is_file():
         raise StorageError(f"--out: {folder} is a file. Give a folder.")
-    if (folder / "tmas.sqlite").exists():
+    if folder.is_symlink() and not folder.exists():
+        raise StorageError(f"--out: {folder} is a link to nothing. Give a folder.")
+    if (folder / DATABASE).exists():
         raise SettingsError(f"--out: {folder} holds other threads. Give a folder of the run's own.")

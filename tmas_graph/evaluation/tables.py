@@ -157,9 +157,10 @@ def _tables(comparison: Comparison, axis: str) -> list[Table]:
         return []
     title = "At equal tokens per problem" if axis == "tokens" else "At equal iterations"
     paired = [entry for entry in entries if entry.method != comparison.base]
+    difference = f"{title}: difference to {comparison.base}, in points"
     return [
         _table(f"{title}: accuracy", ACCURACY, entries),
-        _table(f"{title}: difference to {comparison.base}, in points", DIFFERENCES, paired),
+        *([_table(difference, DIFFERENCES, paired)] if paired else []),
         _table(f"{title}: spent so far, mean per problem", SPENDING, entries),
     ]
 
@@ -211,12 +212,17 @@ def _ends(name: str, value: Against | None) -> dict[str, Plain]:
 
 
 def _legend(comparison: Comparison) -> list[str]:
+    entries = (*comparison.by_iterations, *comparison.by_tokens)
+    differences = (
+        f"differences to {comparison.base}: paired by problem, 95 % by bootstrap; p by sign-flip, "
+        "then corrected by Holm for all of its column"
+    )
+    paired = any(entry.method != comparison.base for entry in entries)
     return [
         "accuracy: % ± standard error over problems (95 % interval: Wilson's where each problem is "
         "right or wrong, else Student's); iterations count from 0",
         "Pass@1: all candidates of the iteration; selected, majority and oracle: of all so far, k "
         "a problem; the oracle says that a right one is there, not that it can be told",
         "unanswered, truncated, unsure and error: candidates of the iteration that count as wrong",
-        f"differences to {comparison.base}: paired by problem, 95 % by bootstrap; p by sign-flip, "
-        "then corrected by Holm for all of its column",
+        *([differences] if paired else []),
     ]

@@ -164,7 +164,18 @@ class Track:
             (late, "no row of its first iteration, and counts from its first row on"),
             (early, "ended early, and keeps its last standing"),
         )
-        return [f"{name}: {listed(problems)}: {what}" for problems, what in found if problems]
+        notes = [f"{name}: {listed(problems)}: {what}" for problems, what in found if problems]
+        return [*notes, *([f"{name}: {cut}"] if (cut := self._cut_off()) else [])]
+
+    def _cut_off(self) -> str:
+        """How many candidates were, where most were: then it is a limit that was measured."""
+        rows = [row for many in self.run.rows.values() for row in many]
+        cut, every = sum(r.truncated for r in rows), sum(len(r.attempts) for r in rows)
+        if 2 * cut <= every:
+            return ""
+        limit = self.run.settings.get("max_tokens")
+        where = "the server's limit" if limit is None else f"max_tokens={limit}"
+        return f"{cut} of {every} candidates were cut off at {where}, and count as wrong"
 
 
 def points_of(rows: Sequence[Row]) -> list[Point]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tmas_graph.errors import SettingsError, StorageError
 from tmas_graph.evaluation import run_rows
+from tmas_graph.evaluation.run_format import refuse_other_format
 from tmas_graph.evaluation.run_rows import Row
 
 SETUP = "run.json"
@@ -85,6 +86,8 @@ class Evaluation:
 
     methods: Mapping[str, MethodRun]
     notes: tuple[str, ...] = ()
+    waiting: tuple[str, ...] = ()
+    """Methods that a run is to try, too, and that have no row yet."""
 
 
 def unlabelled(name: str) -> str:
@@ -120,6 +123,7 @@ def _setup(file: Path) -> Setup:
         raise StorageError(f"{file}: not JSON ({error!s:.100}). Restore it.") from error
     if not isinstance(values, dict):
         raise StorageError(f"{file}: a {type(values).__name__}, not an object. Restore it.")
+    refuse_other_format(file, values)
     problems, source = values.get("problems"), values.get("source")
     source = source if isinstance(source, dict) else {}
     keys = source.get("keys")
@@ -151,15 +155,17 @@ def unite(folders: Sequence[RunFolder], labels: Sequence[str] = ()) -> Evaluatio
         raise SettingsError(
             f"--label: {len(labels)} for {len(folders)} runs. Give one for each, in their order."
         )
-    methods = dict[str, list[RunFolder]]()
+    methods, planned = dict[str, list[RunFolder]](), dict[str, None]()
     for place, folder in enumerate(folders):
+        label = f"{_LABELLED}{labels[place]}" if labels else ""
         for name in dict.fromkeys(row.method for row in folder.rows):
-            shown = f"{name}{_LABELLED}{labels[place]}" if labels else name
-            methods.setdefault(shown, []).append(folder)
+            methods.setdefault(f"{name}{label}", []).append(folder)
+        planned |= dict.fromkeys(f"{name}{label}" for name in folder.setup.settings)
     notes = [note for folder in folders for note in folder.notes]
     return Evaluation(
         {name: _united(name, parts) for name, parts in methods.items()},
         (*notes, *_of_benchmarks(folders)),
+        tuple(name for name in planned if name not in methods),
     )
 
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from tmas_graph.errors import CallError
 from tmas_graph.grpo.server import Patience, Server, Unusable
 
-_SHORT = 60.0
+_SHORT, _PAUSE = 60.0, 0.5
 
 
 @asynccontextmanager
@@ -27,7 +27,7 @@ async def paused(server: Server, drain_seconds: float) -> AsyncIterator[None]:
             raise told(error, "Its weights are those it had before.") from error
         yield
         # Not before: what was cached at the old weights would answer for the new ones.
-        await server.post("/reset_prefix_cache", None, Patience(_SHORT), _succeeded)
+        await server.post("/reset_prefix_cache", None, _patience(), _succeeded)
     finally:
         # A second cancellation must not leave it paused, either.
         resuming = asyncio.create_task(_resume(server))
@@ -40,13 +40,17 @@ async def paused(server: Server, drain_seconds: float) -> AsyncIterator[None]:
 
 async def _resume(server: Server) -> None:
     try:
-        await server.post("/resume", None, Patience(_SHORT))
-        await server.get("/is_paused", Patience(_SHORT), _goes_on)
+        await server.post("/resume", None, _patience())
+        await server.get("/is_paused", _patience(), _goes_on)
     except CallError as error:
         raise told(
             error,
             f"The server may still be paused: POST {server.url}/resume, or start it again.",
         ) from error
+
+
+def _patience() -> Patience:
+    return Patience(_SHORT, pause=_PAUSE)
 
 
 def _succeeded(body: object) -> None:

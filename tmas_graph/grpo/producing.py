@@ -17,7 +17,7 @@ from tmas_graph.grpo.sampling import Group, Sampler
 PromptOf = Callable[[int], Sequence[Message]]
 _MISCONFIGURED = frozenset({401, 403, 404})
 """Refusals that every prompt would meet."""
-_LARGEST_SEED = 2**63
+_LARGEST_SEED, _RUNS_APART = 2**63, 2**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,18 @@ class Counts:
 class _Pending:
     index: int
     task: asyncio.Task[Group]
+
+    @property
+    def is_drawn(self) -> bool:
+        """Is there a group?"""
+        return self.task.done() and not self.task.cancelled() and not self.task.exception()
+
+    @property
+    def has_failed(self) -> bool:
+        """Did it end without a group, for a reason that may have passed?"""
+        if not self.task.done() or self.is_drawn:
+            return False
+        return self.task.cancelled() or not isinstance(self.task.exception(), RequestRefused)
 
 
 class Producer:
@@ -77,6 +89,8 @@ class Producer:
         self.counts = Counts()
         self._sampler = sampler
         self._prompt_of = prompt_of
+        self.consumed = start
+        """How many prompts are done with: where another producer is to start."""
         self._next = start
         self._seed = seed
         self._staleness = staleness
@@ -94,11 +108,6 @@ class Producer:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    @property
-    def consumed(self) -> int:
-        """How many prompts are done with: where another producer is to start."""
-        return self._pending[0].index if self._pending else self._next
-
     async def take(self, count: int) -> tuple[Produced, ...]:
         """Give the next `count` groups, and begin with the batch after them.
 
@@ -107,36 +116,39 @@ class Producer:
             RequestRefused: it refuses every prompt.
             SettingsError: it isn't a vLLM that was started for this.
         """
-        taken: list[Produced] = []
-        refused = 0
-        while len(taken) < count:
-            self._fill((count - len(taken)) + self._staleness * count)
-            pending = self._pending[0]
+        ready = refused = 0
+        while ready < count:
+            self._fill(count + self._staleness * count)
             try:
-                group = await asyncio.shield(pending.task)
+                group = await asyncio.shield(self._pending[ready].task)
             except RequestRefused as error:
                 refused += 1
-                if error.status in _MISCONFIGURED or (refused >= max(count, 2) and not taken):
+                if error.status in _MISCONFIGURED or (refused >= max(count, 2) and not ready):
                     raise
                 self.counts.refused += 1
-                self._pending.popleft()
+                del self._pending[ready]
                 continue
             if self._is_stale(group):
                 self._redraw_stale()
-                continue
-            self._pending.popleft()
-            taken.append(Produced(pending.index, group))
-        return tuple(taken)
+            else:
+                ready += 1
+        # Not before the batch is whole: where it fails or is given up, nothing is lost.
+        batch = [self._pending.popleft() for _ in range(count)]
+        self.consumed = batch[-1].index + 1
+        return tuple(Produced(pending.index, pending.task.result()) for pending in batch)
 
     def _fill(self, outstanding: int) -> None:
         """Begin with further prompts, until so many are asked for and not yet taken."""
+        for place, pending in enumerate(self._pending):
+            if pending.has_failed:
+                self._pending[place] = self._begun(pending.index)
         while len(self._pending) < outstanding:
             self._pending.append(self._begun(self._next))
             self._next += 1
 
     def _begun(self, index: int) -> _Pending:
         stride = self._sampler.sampling.group_size  # member i of a group has the seed + i
-        seed = (self._seed + index * stride) % (_LARGEST_SEED - stride)
+        seed = (self._seed * _RUNS_APART + index * stride) % (_LARGEST_SEED - stride)
         drawing = self._sampler.group(self._prompt_of(index), seed)
         return _Pending(index, asyncio.create_task(drawing))
 
@@ -146,8 +158,6 @@ class Producer:
     def _redraw_stale(self) -> None:
         """Begin anew with all groups that are done and too old: they are drawn side by side."""
         for place, pending in enumerate(self._pending):
-            task = pending.task
-            drawn = task.done() and not task.cancelled() and task.exception() is None
-            if drawn and self._is_stale(task.result()):
+            if pending.is_drawn and self._is_stale(pending.task.result()):
                 self.counts.stale += 1
                 self._pending[place] = self._begun(pending.index)

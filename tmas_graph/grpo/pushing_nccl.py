@@ -107,6 +107,8 @@ class NcclPusher:
         try:
             async with asyncio.timeout(self._seconds):
                 return await _in_thread(work)
+        except MissingExtra:
+            raise
         except Exception as error:
             self._engine = None  # the group can't be used again
             why = str(error) or type(error).__name__

@@ -92,7 +92,10 @@ def untied_copy(source: Path, target: Path) -> None:
 def _add_head(folder: Path, places: Mapping[str, str]) -> None:
     """Write the head into a file of its own, and an index of all files."""
     try:
-        from safetensors import safe_open  # noqa: PLC0415  (extras, and slow to import)
+        from safetensors import (  # noqa: PLC0415  (extras, and slow to import)
+            SafetensorError,
+            safe_open,
+        )
         from safetensors.torch import save_file  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtra(
@@ -107,8 +110,15 @@ def _add_head(folder: Path, places: Mapping[str, str]) -> None:
             "Untie the model by other means."
         )
     if HEAD not in places:
-        with safe_open(folder / places[names[0]], "pt") as weights:
-            save_file({HEAD: weights.get_tensor(names[0])}, folder / _HEAD_FILE, {"format": "pt"})
+        try:
+            with safe_open(folder / places[names[0]], "pt") as weights:
+                head = {HEAD: weights.get_tensor(names[0])}
+        except SafetensorError as error:
+            raise StorageError(
+                f"{places[names[0]]}: can't be read ({error}). Fetch the model anew."
+            ) from error
+        save_file(head, folder / _HEAD_FILE, {"format": "pt"})
+        (folder / _HEAD_FILE).chmod(0o644)  # safetensors lets its owner alone read it
         places[HEAD] = _HEAD_FILE
     if (folder / _ONE).is_file():
         # A loader that finds this name looks at no other file.
@@ -129,7 +139,7 @@ def _tell_untied(folder: Path) -> None:
 def _places(folder: Path) -> dict[str, str]:
     """The file of each tensor."""
     if (folder / _INDEX).is_file():
-        return dict(_json(folder / _INDEX)["weight_map"])
+        return dict(_json(folder / _INDEX).get("weight_map") or {})
     if not (folder / _ONE).is_file():
         raise StorageError(
             f"{folder}: no {_ONE} and no {_INDEX} is there. Give the folder of a model saved as "
@@ -137,17 +147,24 @@ def _places(folder: Path) -> dict[str, str]:
         )
     with (folder / _ONE).open("rb") as weights:
         length = int.from_bytes(weights.read(8), "little")
-        header = json.loads(weights.read(length))
+        header = _object(weights.read(length), folder / _ONE)
     return {name: _ONE for name in header if name != "__metadata__"}
 
 
 def _json(file: Path) -> dict[str, Any]:
     try:
-        told = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return _object(file.read_bytes(), file)
+    except OSError as error:
         raise StorageError(
-            f"{file}: can't be read ({error}). Give the folder of a model."
+            f"{file}: can't be read ({error.strerror}). Give the folder of a model."
         ) from error
+
+
+def _object(text: bytes, file: Path) -> dict[str, Any]:
+    try:
+        told = json.loads(text)
+    except ValueError:
+        told = None
     if not isinstance(told, dict):
-        raise StorageError(f"{file}: it holds no JSON object. Give the folder of a model.")
+        raise StorageError(f"{file}: it isn't what its name says. Fetch the model anew.")
     return told

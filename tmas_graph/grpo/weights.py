@@ -112,6 +112,7 @@ def _save(tensors: "dict[str, Tensor]", file: Path) -> None:
 
     # A view would be refused where it shares memory with another tensor.
     save_file({name: t.cpu().contiguous() for name, t in tensors.items()}, file, {"format": "pt"})
+    file.chmod(0o644)  # safetensors lets its owner alone read it, and the server may be another
 
 
 def _peft() -> Any:

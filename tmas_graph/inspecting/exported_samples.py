@@ -61,7 +61,10 @@ class Solved:
         )
 
     def _scores(self) -> dict[str, Score]:
+        """Its scores; none where the right answer isn't known."""
         last = self.rows[-1]
+        if not last.is_graded:
+            return {}
         about = {"status": last.selected.status, "confidence": last.selected.confidence}
         at = dict(enumerate(self.points))
         passed = {str(t): fmean(one.correct for one in p.tries) for t, p in at.items()}

@@ -26,6 +26,7 @@ from inspect_ai.log import (
 )
 
 from tmas_graph.evaluation.datasets import Dataset
+from tmas_graph.evaluation.graded_only import graded
 from tmas_graph.evaluation.metrics import Figure
 from tmas_graph.evaluation.tracks import Standing, Track
 from tmas_graph.evaluation.uniting import MethodRun
@@ -70,7 +71,7 @@ class Export:
             results=EvalResults(
                 total_samples=len(asked),
                 completed_samples=len(self.run.rows) - standings[-1].failed,
-                scores=_scores(standings),
+                scores=_scores(self.run),
                 metadata={"notes": track.notes()},
             ),
             stats=EvalStats(
@@ -131,14 +132,20 @@ def _has_ended(run: MethodRun, problem: str) -> bool:
     return any(row.stop is not None or row.outcome == "failed" for row in last)
 
 
-def _scores(standings: Sequence[Standing]) -> list[EvalScore]:
+def _scores(run: MethodRun) -> list[EvalScore]:
+    """Figures over the problems whose right answer is known."""
+    scored = graded(run)
+    if not scored.rows:
+        return []
+    track = Track(scored)
+    standings = [track.at(t) for t in track.iterations]
     last = standings[-1]
     verdict = EvalScore(
         name="grader",
         scorer="grader",
         metrics=_metrics("accuracy", last.selected),
         scored_samples=last.selected.problems,
-        unscored_samples=0,
+        unscored_samples=len(run.rows) - len(scored.rows),
         metadata={"unsure": last.selected.counts.unsure, "error": last.selected.counts.error},
     )
     by_iteration = [

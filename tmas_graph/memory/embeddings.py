@@ -7,9 +7,9 @@ different names can't.
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -19,7 +19,13 @@ from tmas_graph.memory.guards import statement
 DIMENSION = 1024
 _KEPT = 4096
 """Vectors that an embedder remembers; 4 MB for each thousand dimensions."""
-_hasher = ThreadPoolExecutor(max_workers=1, thread_name_prefix="tmas-hashing")
+_AT_ONCE = 8
+"""Texts that are hashed in one step of the event loop, in about 2 ms."""
+_turns = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
+_MOST_HASHED = 2048
+"""Vectors that hashing remembers; 8 kB each."""
+_hashed: OrderedDict[str, Any] = OrderedDict()
+_guard = Lock()
 _Coming = asyncio.Task[dict[str, list[float]]]
 
 
@@ -59,9 +65,17 @@ class Hashing:
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`; of zeros for a text without content."""
-        # Off the loop, for loading takes a second; in one thread, for each further one that wants
-        # Python's lock makes the loop wait longer for its turn.
-        return await asyncio.get_running_loop().run_in_executor(_hasher, embed, texts)
+        if not _vectorizer.cache_info().currsize:
+            await asyncio.to_thread(_vectorizer)  # loading takes a second
+        # In steps and one after another: a thread that computes makes the loop wait for Python's
+        # lock at each of its system calls, and many who hash in one round make that round long.
+        turn = _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        rows: list[list[float]] = []
+        for begin in range(0, len(texts), _AT_ONCE):
+            async with turn:
+                rows += embed(texts[begin : begin + _AT_ONCE])
+                await asyncio.sleep(0)
+        return rows
 
 
 class Remembered:
@@ -131,11 +145,23 @@ def unit(vector: Sequence[float]) -> list[float]:
 
 
 def embed(texts: Sequence[str]) -> list[list[float]]:
-    """Hashed unit vectors of `texts`, one row each, `DIMENSION` wide."""
-    if not texts:
-        return []
-    rows: list[list[float]] = _vectorizer().transform(texts).toarray().tolist()
-    return rows
+    """Hashed unit vectors of `texts`, one row each, `DIMENSION` wide.
+
+    The candidates of an iteration ask for the same ones, and a bank twice for what it takes in:
+    the latest are remembered.
+    """
+    with _guard:
+        found = {text: _hashed[text] for text in texts if text in _hashed}
+    if new := [text for text in dict.fromkeys(texts) if text not in found]:
+        rows = _vectorizer().transform(new).toarray()
+        found |= {text: row.copy() for text, row in zip(new, rows, strict=True)}
+    with _guard:
+        for text, vector in found.items():
+            _hashed[text] = vector
+            _hashed.move_to_end(text)
+        while len(_hashed) > _MOST_HASHED:
+            _hashed.popitem(last=False)
+    return [found[text].tolist() for text in texts]
 
 
 @cache

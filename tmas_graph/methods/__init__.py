@@ -11,6 +11,7 @@ from tmas_graph.methods import (
     best_of_n,
     chain_of_thought,
     debate,
+    own,
     pacore,
     pdr,
     rsa,
@@ -161,21 +162,49 @@ METHODS: dict[str, Method] = {
 def find(name: str) -> Method:
     """The method of this name, as in `tmas`, `tmas[epsilon=0.5]` or `best-of-n[candidates=16]`.
 
+    `my_module:mine` is the Method `mine` of a module that can be imported, also from the working
+    directory.
+
     Raises:
         SettingsError: there is none, or what stands in brackets is no setting of its.
     """
     plain, bracket, inside = name.partition("[")
-    if plain not in METHODS:
-        raise SettingsError(
-            f"method: there is no {plain!r}{near(plain, METHODS)}. `tmas methods` lists them."
-        )
+    found = _of_plain_name(plain)
     if not bracket:
-        return METHODS[plain]
+        return found
     if not inside.endswith("]"):
         raise SettingsError(f"method: {name!r} lacks its last bracket. Write {plain}[name=value].")
-    found, changes = METHODS[plain], parse_brackets(inside[:-1])
+    changes = parse_brackets(inside[:-1])
+    if "preset" in changes:
+        raise SettingsError(
+            "method: a preset can't stand in brackets, as it is for all methods. Give --preset."
+        )
     changed = replace(
         found, title=f"{found.title}, {inside[:-1]}", changes={**found.changes, **changes}
     )
     changed.applied(Settings())  # to refuse a wrong one here, not in the midst of a comparison
     return changed
+
+
+def names() -> tuple[str, ...]:
+    """The names of all methods there are, those that installed packages bring after ours."""
+    return tuple(dict.fromkeys((*METHODS, *own.brought())))
+
+
+def _of_plain_name(name: str) -> Method:
+    if name in METHODS:
+        return METHODS[name]
+    if ":" in name:
+        found = own.imported(name)
+    elif name in own.brought():
+        found = own.loaded(name)
+    else:
+        raise SettingsError(
+            f"method: there is no {name!r}{near(name, names())}. `tmas methods` lists them."
+        )
+    if isinstance(found, Method):
+        return found
+    raise SettingsError(
+        f"method: {name} is a {type(found).__name__}, not a Method. Make one of it: "
+        "tmas_graph.methods.Method(title, paper, build, calls)."
+    )

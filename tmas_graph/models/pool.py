@@ -83,8 +83,12 @@ async def _keeping(http: Mapping[Any, httpx2.AsyncClient]) -> AsyncGenerator[Non
             await connections_of_one.aclose()
 
 
-async def check(settings: Settings) -> dict[str, str]:
+async def check(settings: Settings, *, limited: str = "") -> dict[str, str]:
     """Make sure that every endpoint in use answers and serves its model; the models by role.
+
+    Args:
+        settings: whose endpoints they are.
+        limited: what else than `max_cost` limits money, if anything does.
 
     Raises:
         CallError: one of them does not, with what to do.
@@ -93,16 +97,17 @@ async def check(settings: Settings) -> dict[str, str]:
     """
     if any(settings.endpoint(role).telemetry for role in settings.roles_in_use):
         telemetry.require_api()
+    limit = "max_cost" if settings.max_cost is not None else limited
     models: dict[str, str] = {}
     for role in settings.roles_in_use:
         client = await connect(settings.endpoint(role))
         models[role] = await client.check()
         if name := client.endpoint.tokenizer:
             await asyncio.to_thread(loaded, name)
-        if settings.max_cost is not None and not client.has_price:
+        if limit and not client.has_price:
             raise SettingsError(
-                f"max_cost: no price is known for {client.name!r}, so that it would never be "
-                f'reached. Add [prices."{client.name}"] or [prices."*"], or unset max_cost.'
+                f"{limit}: no price is known for {client.name!r}, so that it would never be "
+                f'reached. Add [prices."{client.name}"] or [prices."*"], or unset {limit}.'
             )
     return models
 

@@ -1,0 +1,1 @@
+"""A synthetic reasoner: problems with a hidden structure, and a model that sees only prompts."""

@@ -1,0 +1,32 @@
+"""What durability costs, in small: the two ways make the same calls."""
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.overhead import verdicts
+from benchmarks.overhead_runs import Workload, durable, plain
+from benchmarks.quick.process import QuickServer
+
+
+@pytest.mark.timeout(600)
+def test_plain_asyncio_makes_the_same_calls_for_less(tmp_path: Path) -> None:
+    with QuickServer() as server:
+        work = Workload(server.base_url, 3, candidates=2, verifications=2)
+        run = durable(work, tmp_path / "x")
+        again = [plain(work, tmp_path / "x", ahead=ahead) for ahead in (True, False)]
+    for one in again:
+        assert (one.calls, one.replies, one.reply_bytes) == (
+            run.calls,
+            run.replies,
+            run.reply_bytes,
+        )
+        assert one.cpu < run.cpu
+    assert run.calls == 3 * 2 * (2 * 3 + 2)
+    assert run.in_flight == 3
+    assert run.database > 0
+
+
+def test_goals_are_judged_by_the_first_row() -> None:
+    row = {"ms_per_call": 3.9, "bytes_per_reply_byte": 3.1}
+    assert [said.partition(":")[0] for said in verdicts([row])] == ["met", "MISSED"]

@@ -1,0 +1,48 @@
+"""Prompts in their order: what they share comes first, and a real vLLM is spared it."""
+
+import os
+from pathlib import Path
+
+import pytest
+from engines.process import KEY, USUAL, VllmServer
+
+from benchmarks.prefix import ENVIRONMENT, OPTIONS, both, compared, options, tables
+from benchmarks.prefix_requests import ORDERS, recorded, shared
+from benchmarks.quick.process import QuickServer
+from benchmarks.results import ROOT
+
+pytestmark = pytest.mark.anyio
+SMALL = ["--candidates=2", "--verifications=4", "--rounds=1", "--solution-chars=600"]
+
+
+@pytest.mark.usefixtures("pooled")
+async def test_what_prompts_share_comes_first(tmp_path: Path) -> None:
+    with QuickServer(solution=1500, verification=400, summary=200) as server:
+        size = {"candidates": 4, "verifications": 4, "iterations": 2}
+        requests = await recorded(server.base_url, tmp_path / "calls.jsonl", **size)
+    parts = {name: shared(order(requests)) for name, order in ORDERS.items()}
+    assert parts["ours"]["verification"] > 0.7
+    for role in ("solution", "verification", "summary", "guideline"):
+        assert parts["ours"][role] >= parts["task first, single"][role] - 0.02
+        assert parts["ours"][role] > parts["numbered, single"][role]
+    # The solution, and for the guidelines all attempts, were in other prompts before.
+    assert parts["ours"]["summary"] > 2 * parts["task first, single"]["summary"]
+    assert parts["ours"]["guideline"] > 2 * parts["task first, single"]["guideline"]
+
+
+@pytest.mark.vllm
+@pytest.mark.timeout(900)
+async def test_vllm_is_spared_more_in_our_order(tmp_path: Path) -> None:
+    home = Path(os.environ.get("TEST_ENGINE", ".venv-vllm"))
+    given = options([str(ROOT / home), *SMALL])
+    with VllmServer(given.engine, tmp_path / "log", (*USUAL, *OPTIONS), ENVIRONMENT) as server:
+        found = await compared(server.url, KEY, given)
+    parts = {order: one["parts"] for order, one in found.items()}
+    computed = {
+        order: sum(part.tokens - part.cached for part in one.values())
+        for order, one in parts.items()
+    }
+    assert parts["ours"]["verification"].share > 0.6
+    assert both(parts["ours"]) > both(parts["numbered, single"])
+    assert computed["ours"] < computed["task first, single"] < computed["numbered, single"]
+    assert [table.row_count for table in tables(found)] == [6, 3]
