@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from grpo.two_ranks_train import OPTIMIZER
 from policy_server import TOOLS, PolicyServer, prepared
 from safetensors.torch import load_file
 
+from grpo.two_ranks_train import OPTIMIZER
 from tmas_graph.grpo import metrics
 from tmas_graph.grpo.run import Surroundings, train
 
