@@ -10,7 +10,7 @@ from tmas_graph.grpo.samples import Rate
 from tmas_graph.grpo.scoring import completion_of
 from tmas_graph.grpo.together import all_of
 
-SEED = 2**40
+SEED = 2**62
 """Far from those of training; the same at each evaluation, so that only the policy differs."""
 
 

@@ -1,5 +1,6 @@
 """What a step learns from: drawn and scored completions, or verified ones out of a file."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ from tmas_graph.grpo.drawing import Drawing
 from tmas_graph.grpo.rows import Message
 from tmas_graph.grpo.samples import Rate, Sample, TrainingRow
 from tmas_graph.grpo.scoring import Scored, Scoring
-from tmas_graph.grpo.together import OneThread
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,6 @@ class Drawn:
         self._drawing = drawing
         self._scoring = scoring
         self._groups = groups
-        self._thread = OneThread("scoring")
 
     async def next(self, start: int, version: int) -> Lesson:
         """Draw, then score; see `Lessons.next`.
@@ -56,7 +55,7 @@ class Drawn:
         began = perf_counter()
         drawn = await self._drawing.take(self._groups, start)
         waited = perf_counter() - began
-        scored = await self._thread.run(lambda: self._scoring.groups(drawn))
+        scored = await asyncio.to_thread(self._scoring.groups, drawn)
         counts = self._drawing.counts
         metrics: dict[str, Rate | float] = {
             **scoring.told(scored, version),
