@@ -7,7 +7,7 @@ CLUSTER := $(VENV)-ray
 DEMO ?= A box holds 6 eggs. How many eggs are in 7 boxes?
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-vllm test-ray check docs bench engine clean
+.PHONY: help demo test test-vllm test-ray test-train check docs bench engine clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -20,6 +20,9 @@ test: $(VENV)/.dev ## run all tests but those on a real vLLM or a Ray cluster
 
 test-vllm: $(VENV)/.dev $(ENGINE)/.done ## run the tests on a real vLLM, in an environment of 2.5 GB
 	TEST_ENGINE=$(ENGINE) $(BIN)/python -m pytest -q -m vllm
+
+test-train: $(VENV)/.dev ## run the tests that train small models
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 2 --dist loadfile -m training
 
 test-ray: $(CLUSTER)/.done ## run the tests on a Ray cluster of this machine, in an environment with Ray
 	$(CLUSTER)/bin/python -m pytest -q -m ray tests/end_to_end/test_run_ray.py

@@ -12,6 +12,8 @@ from tmas_graph.grpo.policy import Policy
 from tmas_graph.grpo.ranks import Ranks
 from tmas_graph.grpo.step import StepSettings, grpo_step
 
+pytestmark = pytest.mark.training
+
 HERE = Path(__file__).parent
 
 

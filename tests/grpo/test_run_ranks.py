@@ -13,6 +13,8 @@ from grpo.two_ranks_train import OPTIMIZER
 from tmas_graph.grpo import metrics
 from tmas_graph.grpo.run import Surroundings, train
 
+pytestmark = pytest.mark.training
+
 HERE = Path(__file__).parent
 
 
