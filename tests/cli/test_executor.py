@@ -7,7 +7,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from tmas_graph.cli import app
+from tmas_graph.cli.commands import app
 from tmas_graph.errors import MissingExtra
 from tmas_graph.evaluation.ray_executor import RayExecutor
 
