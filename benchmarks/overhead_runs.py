@@ -10,6 +10,7 @@ from benchmarks.process_figures import children_seconds, peak
 from benchmarks.quick.process import counts, problems_file
 from tmas_graph import Settings
 from tmas_graph.call_store import SqliteCalls
+from tmas_graph.evaluation.books import Books
 from tmas_graph.evaluation.planning import asked, fresh
 from tmas_graph.evaluation.problem_set import source_of
 from tmas_graph.evaluation.runner import Runner
@@ -114,7 +115,7 @@ async def _run(work: Workload, folder: Path) -> int:
     names = [problem.id for problem in found.problems]
     plan = await asked(fresh(source, found, names, ["tmas"], work.settings))
     async with open_threads(folder) as store:
-        runner = Runner(folder, plan, found, store)
+        runner = Runner(Books(folder, plan, found), store)
         await runner.run()
     return runner.admission.most
 

@@ -23,7 +23,7 @@ async def test_what_prompts_share_comes_first(tmp_path: Path) -> None:
     parts = {name: shared(order(requests)) for name, order in ORDERS.items()}
     assert parts["ours"]["verification"] > 0.7
     for role in ("solution", "verification", "summary", "guideline"):
-        assert parts["ours"][role] >= parts["task first, single"][role] - 0.02
+        assert parts["ours"][role] >= parts["task first, single"][role] - 0.05
         assert parts["ours"][role] > parts["numbered, single"][role]
     # The solution, and for the guidelines all attempts, were in other prompts before.
     assert parts["ours"]["summary"] > 2 * parts["task first, single"]["summary"]

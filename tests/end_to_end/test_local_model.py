@@ -51,7 +51,7 @@ def test_it_is_interrupted_goes_on_and_remembers(tmp_path):
     first.send_signal(signal.SIGINT)
     _, complaint = first.communicate(timeout=60)
     assert first.returncode == 130, said + complaint
-    thread = complaint.split("tmas resume ")[1].split()[0]
+    thread = complaint.split("tmas resume ")[1].split()[0].strip("`")
 
     second = tmas("resume", thread, "--json", *home)
     out, complaint = second.communicate(timeout=400)
