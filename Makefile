@@ -19,10 +19,10 @@ test: $(VENV)/.dev ## run all tests but those on a real vLLM or a Ray cluster
 	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
 test-vllm: $(VENV)/.dev $(ENGINE)/.done ## run the tests on a real vLLM, in an environment of 2.5 GB
-	TEST_ENGINE=$(ENGINE) $(BIN)/python -m pytest -q -m vllm
+	TEST_ENGINE=$(ENGINE) $(BIN)/python -m pytest -q -m "vllm and not training"
 
-test-train: $(VENV)/.dev ## run the tests that train small models
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 2 --dist loadfile -m training
+test-train: $(VENV)/.dev $(ENGINE)/.done ## run the tests that train small models
+	TEST_ENGINE=$(ENGINE) $(BIN)/python -m pytest -q -n auto --maxprocesses 2 --dist loadfile -m training
 
 test-ray: $(CLUSTER)/.done ## run the tests on a Ray cluster of this machine, in an environment with Ray
 	$(CLUSTER)/bin/python -m pytest -q -m ray tests/end_to_end/test_run_ray.py

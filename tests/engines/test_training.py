@@ -20,7 +20,7 @@ from tmas_graph.grpo.server import Patience, Server
 from tmas_graph.grpo.serving import Serving, command_of
 from tmas_graph.grpo.tied import untied_copy
 
-pytestmark = [pytest.mark.vllm, pytest.mark.anyio, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.vllm, pytest.mark.anyio, pytest.mark.timeout(600), pytest.mark.training]
 MESSAGES = ({"role": "user", "content": "12+34=?"},)
 TEMPERATURE = 0.7
 """Raw log-probabilities would differ."""
