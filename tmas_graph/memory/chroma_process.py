@@ -117,17 +117,17 @@ class _Process:
     def end(self) -> None:
         """Let it finish, and end."""
         with self._guard:
-            if self._running is not None:
-                _closed(self._running)
-            if self._said is not None:
-                self._said.close()
-            self._running = self._said = None
+            self._drop()
 
-    def _start(self) -> None:
+    def _drop(self) -> None:
         if self._running is not None:
             _closed(self._running)
         if self._said is not None:
             self._said.close()
+        self._running = self._said = None
+
+    def _start(self) -> None:
+        self._drop()
         self._key, self._said = urandom(chroma_worker.KEY_BYTES), tempfile.TemporaryFile()  # noqa: SIM115
         # In a session of its own, a Ctrl-C in the terminal doesn't reach it.
         self._running = subprocess.Popen(

@@ -6,11 +6,11 @@ different names can't.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 from tmas_graph.memory.dedup import BY_MEANING, DEFAULT, Thresholds
@@ -24,8 +24,7 @@ _AT_ONCE = 8
 _turns = WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]()
 _MOST_HASHED = 2048
 """Vectors that hashing remembers; 8 kB each."""
-_hashed: OrderedDict[str, Any] = OrderedDict()
-_guard = Lock()
+_Vector = TypeVar("_Vector")
 _Coming = asyncio.Task[dict[str, list[float]]]
 
 
@@ -49,6 +48,28 @@ class Embedder(Protocol):
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`, one row each; equal texts get equal vectors."""
+
+
+class _Latest(Generic[_Vector]):
+    """The vectors by text that were used last, up to so many; for any thread."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._guard = most, Lock()
+        self._kept: OrderedDict[str, _Vector] = OrderedDict()
+
+    def give(self, texts: Iterable[str]) -> dict[str, _Vector]:
+        """Those of `texts` that are kept."""
+        with self._guard:
+            return {text: self._kept[text] for text in texts if text in self._kept}
+
+    def take(self, vectors: Mapping[str, _Vector]) -> None:
+        """Keep `vectors`, as the ones used last."""
+        with self._guard:
+            for text, vector in vectors.items():
+                self._kept[text] = vector
+                self._kept.move_to_end(text)
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
 
 
 def thresholds_of(embedder: Embedder) -> Thresholds:
@@ -89,29 +110,22 @@ class Remembered:
         kept: int = _KEPT,
     ) -> None:
         """Ask `ask` for at most `batch` vectors at a time, and keep at most `kept`."""
-        self._ask, self._batch, self._most = ask, batch, kept
-        self._kept: OrderedDict[str, list[float]] = OrderedDict()
+        self._ask, self._batch = ask, batch
+        self._latest = _Latest[list[float]](kept)
         self._coming: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Coming]]
         self._coming = WeakKeyDictionary()
         """By event loop, what is being asked for, so that nobody else asks for it too."""
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`; each distinct one is asked for once."""
-        found = {text: self._kept[text] for text in texts if text in self._kept}
+        found = self._latest.give(texts)
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         for begin in range(0, len(missing), self._batch):
             for text, coming in self._asked(missing[begin : begin + self._batch]).items():
                 # Who gives up doesn't take away what others wait for.
                 found[text] = (await asyncio.shield(coming))[text]
-        self._keep(found)
+        self._latest.take(found)
         return [found[text] for text in texts]
-
-    def _keep(self, vectors: Mapping[str, list[float]]) -> None:
-        for text, vector in vectors.items():
-            self._kept[text] = vector
-            self._kept.move_to_end(text)
-        while len(self._kept) > self._most:
-            self._kept.popitem(last=False)
 
     def _asked(self, texts: Sequence[str]) -> dict[str, _Coming]:
         coming = self._coming.setdefault(asyncio.get_running_loop(), {})
@@ -126,7 +140,7 @@ class Remembered:
     ) -> dict[str, list[float]]:
         try:
             found = dict(zip(texts, map(unit, await self._ask(texts)), strict=True))
-            self._keep(found)
+            self._latest.take(found)
             return found
         finally:
             for text in texts:
@@ -144,23 +158,20 @@ def unit(vector: Sequence[float]) -> list[float]:
     return [x / length for x in vector] if length else list(vector)
 
 
+_hashed = _Latest[Any](_MOST_HASHED)
+
+
 def embed(texts: Sequence[str]) -> list[list[float]]:
     """Hashed unit vectors of `texts`, one row each, `DIMENSION` wide.
 
     The candidates of an iteration ask for the same ones, and a bank twice for what it takes in:
     the latest are remembered.
     """
-    with _guard:
-        found = {text: _hashed[text] for text in texts if text in _hashed}
+    found = _hashed.give(texts)
     if new := [text for text in dict.fromkeys(texts) if text not in found]:
         rows = _vectorizer().transform(new).toarray()
         found |= {text: row.copy() for text, row in zip(new, rows, strict=True)}
-    with _guard:
-        for text, vector in found.items():
-            _hashed[text] = vector
-            _hashed.move_to_end(text)
-        while len(_hashed) > _MOST_HASHED:
-            _hashed.popitem(last=False)
+    _hashed.take(found)
     return [found[text].tolist() for text in texts]
 
 
