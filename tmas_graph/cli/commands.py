@@ -23,6 +23,7 @@ from tmas_graph.cli import (
     threads,
     train,
 )
+from tmas_graph.cli.ending import INTERRUPTED
 from tmas_graph.cli.filled import Filled
 from tmas_graph.cli.plain import complain
 
@@ -36,7 +37,7 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             complain("interrupted")
-            raise typer.Exit(130) from None
+            raise typer.Exit(INTERRUPTED) from None
 
 
 app = typer.Typer(

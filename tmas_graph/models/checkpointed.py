@@ -142,9 +142,10 @@ class _Caller:
     ) -> Call:
         place = get_config().get("configurable", {})
         budget, log = place.get(BUDGET), place.get(LOG)
-        ask = Ask(n, self.seed + offset, self.place, purpose, *self._more(purpose))
-        step = self.place.iteration
-        ask = replace(ask, priority=step if place.get(TOGETHER) else -step)
+        priority = self.place.iteration * (1 if place.get(TOGETHER) else -1)
+        most, fields = self._more(purpose)
+        seed = self.seed + offset
+        ask = Ask(n, seed, self.place, purpose, most, fields, priority=priority)
 
         @task  # a closure: an argument, the endpoint with its key would be shown in streams
         async def model_call(messages: list[Message]) -> dict[str, Any]:
