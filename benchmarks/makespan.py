@@ -33,6 +33,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import client
+from benchmarks.results import ROOT, add_json, written
 from tmas_graph import Settings
 from tmas_graph.evaluation import sitting
 from tmas_graph.evaluation.planning import fresh
@@ -41,7 +42,6 @@ from tmas_graph.models import pool
 
 _SEED = re.compile(rb'"seed": ?(\d+)')
 _CALLS = "SELECT thread, iteration, role, candidate, seed FROM tmas_calls WHERE replies > 0"
-ROOT = Path(__file__).parents[1]
 STAGES = ("solution", "verification", "summary")
 MEMORIES = ("experience", "guideline")
 
@@ -205,7 +205,7 @@ def main(arguments: Sequence[str] | None = None) -> Measured | None:
     parser.add_argument("-T", type=int, default=4)
     parser.add_argument("--capacity", type=int, default=64)
     parser.add_argument("--sigma", type=float, default=0.8, help="of the times' logarithm")
-    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    add_json(parser)
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.serve:
@@ -223,8 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> Measured | None:
         finally:
             server.kill()
     Console(width=100).print(table(found))
-    if options.json:
-        options.json.write_text(json.dumps(asdict(found) | {"bound": found.bound}, indent=1))
+    written(options.json, "makespan", options, asdict(found) | {"bound": found.bound})
     return found
 
 

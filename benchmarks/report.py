@@ -9,8 +9,6 @@ fails is shown with its last lines, and ends the command with 1 when all others 
 import argparse
 import json
 import os
-import platform
-import re
 import subprocess
 import sys
 import time
@@ -19,6 +17,8 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+
+from benchmarks import results
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -107,35 +107,22 @@ def outcome_of(benchmark: Benchmark) -> Outcome:
         text = "\n".join((done.stdout + done.stderr).splitlines()[-_LAST_LINES:])
     seconds = time.perf_counter() - began
     day = f"{datetime.now(UTC):%Y-%m-%d}"
-    return Outcome(text.strip("\n"), seconds, bool(done.returncode), day, commit(), machine())
-
-
-def commit() -> str:
-    """The commit that is measured; with + where files differ from it."""
-    say = ["git", "describe", "--always", "--dirty=+"]
-    return subprocess.run(say, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    return Outcome(
+        text.strip("\n"), seconds, bool(done.returncode), day, results.commit(), machine()
+    )
 
 
 def machine() -> str:
-    """Processor, cores, memory, system."""
-    found = re.search(r"model name\s*: (.*)", _read("/proc/cpuinfo"))
-    memory = re.search(r"MemTotal:\s*(\d+) kB", _read("/proc/meminfo"))
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    """Processor, cores, memory, system, and the packages that matter."""
+    it = results.machine()
     parts = [
-        found[1].strip() if found else platform.processor() or platform.machine(),
-        f"{cores} cores",
-        f"{int(memory[1]) / 2**20:.0f} GiB" if memory else "",
-        f"{platform.system()}, Python {platform.python_version()}",
+        it["processor"],
+        f"{it['cores']} cores",
+        f"{it['memory_gb']:.0f} GiB",
+        f"{it['system']}, Python {it['python']}",
         *(f"{name} {version(name)}" for name in _VERSIONS),
     ]
-    return ", ".join(filter(None, parts))
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text()
-    except OSError:
-        return ""
+    return ", ".join(parts)
 
 
 def page(outcomes: dict[str, Outcome]) -> str:
