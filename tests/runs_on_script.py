@@ -1,6 +1,9 @@
 """Runs of a few problems on scripted servers, and what became of them."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -65,6 +68,24 @@ async def gone_on(
 ) -> RunStanding:
     """A run that is resumed, with `more`."""
     return await sitting.go_on(folder, More(**more), given, executor=executor)
+
+
+def run_ended_by(number: signal.Signals, file: str) -> tuple[int, str]:
+    """Exit status and complaint of a `tmas run` to folder a, sent a signal within it."""
+    small = ("-N", "2", "-M", "2", "-T", "2", "--set", "concurrency=2")
+    running = subprocess.Popen(
+        [sys.executable, "-m", "tmas_graph", "run", file, "--out", "a", *small],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    for line in running.stdout:  # until a problem is done
+        if " calls" in line:
+            break
+    running.send_signal(number)
+    _, complaint = running.communicate(timeout=120)
+    return running.returncode, complaint
 
 
 def rows(folder: Path) -> list[Row]:

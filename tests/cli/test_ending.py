@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import Tmas
 from endpoints.reasoner import Reasoner
 from endpoints.scripted import server
-from runs_on_script import problems_file
+from runs_on_script import problems_file, run_ended_by
 
 from tmas_graph.cli.ending import terminable
 
@@ -47,20 +47,8 @@ def test_sigterm_ends_a_run_as_ctrl_c_does(
     problems_file(place)
     with server(script=Reasoner().short(), latency=0.05) as at:
         monkeypatch.setenv("TMAS_BASE_URL", at.base_url)
-        small = ("-N", "2", "-M", "2", "-T", "2", "--set", "concurrency=2")
-        running = subprocess.Popen(
-            [sys.executable, "-m", "tmas_graph", "run", "problems.jsonl", "--out", "a", *small],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert running.stdout is not None
-        for line in running.stdout:  # until a problem is done
-            if " calls" in line:
-                break
-        running.send_signal(signal.SIGTERM)
-        _, said = running.communicate(timeout=120)
-        assert running.returncode == 143
+        status, said = run_ended_by(signal.SIGTERM, "problems.jsonl")
+        assert status == 143
         assert said == "tmas: interrupted; `tmas run --resume a` goes on\n"
         done = tmas("run", "--resume", "a")
         assert "4 of 4 done" in done.out

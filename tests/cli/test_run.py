@@ -2,14 +2,12 @@
 
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from endpoints.reasoner import Reasoner
 from endpoints.scripted import ScriptedServer, server
-from runs_on_script import problems_file, rows
+from runs_on_script import problems_file, rows, run_ended_by
 
 
 @pytest.fixture
@@ -136,20 +134,8 @@ def test_what_does_not_go_together_is_refused(tmas, arguments):
 def test_ctrl_c_stops_it_cleanly_and_says_how_to_go_on(tmas, file, place, monkeypatch):
     with server(script=Reasoner().short(), latency=0.05) as at:
         monkeypatch.setenv("TMAS_BASE_URL", at.base_url)
-        command = [sys.executable, "-m", "tmas_graph", "run", file, "--out", "a"]
-        running = subprocess.Popen(
-            [*command, "-N", "2", "-M", "2", "-T", "2", "--set", "concurrency=2"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert running.stdout is not None
-        for line in running.stdout:  # until a problem is done
-            if " calls" in line:
-                break
-        running.send_signal(signal.SIGINT)
-        _, complaint = running.communicate(timeout=120)
-        assert running.returncode == 130
+        status, complaint = run_ended_by(signal.SIGINT, file)
+        assert status == 130
         assert complaint.splitlines() == ["tmas: interrupted; `tmas run --resume a` goes on"]
         done = tmas("run", "--resume", "a")
         assert done.code == 0

@@ -2,13 +2,11 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoints.reasoner import Reasoner, role_of
-from endpoints.scripted import ScriptedServer, server
-from runs_on_script import METHODS, begun, gone_on, problems_file, rows, settings
+from endpoints.scripted import ScriptedServer
+from runs_on_script import METHODS, begun, gone_on, rows, settings
 
 from tmas_graph.call_sums import spent_by_thread
 from tmas_graph.errors import ClusterError, StorageError
@@ -106,22 +104,6 @@ class Several:
             return self.hands[-1]
 
         await Dispatcher(books, hire, jobs, self.workers, self.patience).run(before)
-
-
-@pytest.fixture
-async def at():
-    async with server(script=Reasoner().short(), role_of=role_of) as it:
-        yield it
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return problems_file(tmp_path)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "runs" / "a"
 
 
 async def test_several_workers_make_the_rows_of_one_process(at: ScriptedServer, file, folder):

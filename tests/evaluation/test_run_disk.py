@@ -2,12 +2,9 @@
 
 import sqlite3
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 import pytest
-from endpoints.reasoner import Reasoner, role_of
-from endpoints.scripted import server
-from runs_on_script import begun, gone_on, problems_file, rows, settings
+from runs_on_script import begun, gone_on, rows, settings
 
 from tmas_graph.errors import StorageError, ThreadError
 from tmas_graph.evaluation import runner, sitting
@@ -17,17 +14,6 @@ from tmas_graph.evaluation.run_folder import FILE, replace_file
 from tmas_graph.threads import open_threads
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("pooled")]
-
-
-@pytest.fixture
-async def at():
-    async with server(script=Reasoner().short(), role_of=role_of) as it:
-        yield it
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return problems_file(tmp_path)
 
 
 @asynccontextmanager

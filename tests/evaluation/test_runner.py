@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from pathlib import Path
 
 import pytest
 from endpoints.behaviour import count_tokens
@@ -26,22 +25,6 @@ from tmas_graph.evaluation.run_rows import FILE as ROWS
 from tmas_graph.threads import open_threads
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("pooled")]
-
-
-@pytest.fixture
-async def at():
-    async with server(script=Reasoner().short(), role_of=role_of) as it:
-        yield it
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return problems_file(tmp_path)
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "runs" / "a"
 
 
 async def test_each_problem_method_and_iteration_has_a_row(at: ScriptedServer, file, folder):

@@ -1,12 +1,8 @@
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 from tiny_models import gradients, largest_gap, tiny_qwen, training_rows
 
+from grpo.two_processes import joined
 from tmas_graph.grpo.loss import LossSettings
 from tmas_graph.grpo.policy import Policy
 from tmas_graph.grpo.ranks import Ranks
@@ -14,33 +10,12 @@ from tmas_graph.grpo.step import StepSettings, grpo_step
 
 pytestmark = pytest.mark.training
 
-HERE = Path(__file__).parent
-
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, tuple]]:
     """What each of two processes saw of a step, by the way the rows and weights were spread."""
     folder = tmp_path_factory.mktemp("ranks")
-    command = [sys.executable, HERE / "two_ranks.py"]
-    paths = [str(HERE.parent), str(HERE.parent.parent)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    started = [
-        subprocess.Popen(
-            [*command, str(rank), "2", str(folder / "meeting"), str(folder)],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        said = [process.communicate(timeout=200)[0] for process in started]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-    assert [process.returncode for process in started] == [0, 0], "\n".join(said)
+    joined("two_ranks.py", folder / "meeting", folder)
     return [torch.load(folder / f"{rank}.pt") for rank in range(2)]
 
 

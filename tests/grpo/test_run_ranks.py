@@ -1,52 +1,21 @@
 """Two processes that share the weights train as one does, and go on from a checkpoint."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from policy_server import TOOLS, PolicyServer, prepared
 from safetensors.torch import load_file
 
+from grpo.two_processes import joined
 from grpo.two_ranks_train import OPTIMIZER
 from tmas_graph.grpo import metrics
 from tmas_graph.grpo.run import Surroundings, train
 
 pytestmark = pytest.mark.training
 
-HERE = Path(__file__).parent
-
 
 def sitting(folder: Path, steps: int) -> None:
-    paths = [str(HERE.parent), str(HERE.parent.parent)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
-    meeting = folder / f"meeting-{steps}"
-    started = [
-        subprocess.Popen(
-            [
-                sys.executable,
-                HERE / "two_ranks_train.py",
-                str(rank),
-                "2",
-                meeting,
-                folder,
-                str(steps),
-            ],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    try:
-        said = [process.communicate(timeout=200)[0] for process in started]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-    assert [process.returncode for process in started] == [0, 0], "\n".join(said)
+    joined("two_ranks_train.py", folder / f"meeting-{steps}", folder, steps)
 
 
 def test_two_ranks_that_go_on_from_a_checkpoint_train_as_one_does(tmp_path: Path) -> None:
