@@ -36,7 +36,7 @@ GOAL = 0.7
 """Of the prompts' tokens of verification and summary."""
 _GOAL_ROLES = ("verification", "summary")
 _COUNTS = ("vllm:prefix_cache_queries_total", "vllm:prefix_cache_hits_total")
-OPTIONS = ("--max-model-len=8192", "--enable-prefix-caching", "--block-size=16")
+OPTIONS = ("--max-model-len=8192", "--enable-prefix-caching", "--block-size=32")
 ENVIRONMENT = {"VLLM_CPU_KVCACHE_SPACE": "2"}
 
 
