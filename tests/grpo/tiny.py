@@ -1,11 +1,13 @@
 """A model of Qwen3's shape with a vocabulary of characters, small enough for any machine."""
 
+import re
 import string
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 from transformers import (
     AutoModelForCausalLM,
     PreTrainedTokenizerFast,
@@ -43,11 +45,11 @@ def model(*, tied: bool = False, seed: int = 0) -> Any:
     return Qwen3ForCausalLM(config).eval()
 
 
-def saved(folder: Path, *, tied: bool = False) -> Any:
+def saved(folder: Path, *, tied: bool = False, words: Sequence[str] = CHARACTERS) -> Any:
     """Save a model with its tokenizer, and give it."""
     made = model(tied=tied)
     made.save_pretrained(folder)
-    tokenizer().save_pretrained(folder)
+    tokenizer(words).save_pretrained(folder)
     return made
 
 
@@ -56,11 +58,11 @@ def loaded(folder: Path) -> Any:
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
 
 
-def tokenizer() -> PreTrainedTokenizerFast:
-    """One token for each character."""
-    vocabulary = {token: at for at, token in enumerate((*SPECIAL, *CHARACTERS))}
+def tokenizer(words: Sequence[str] = CHARACTERS) -> PreTrainedTokenizerFast:
+    """One token for each character, or each of `words`."""
+    vocabulary = {token: at for at, token in enumerate((*SPECIAL, *words))}
     made = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
-    made.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    made.pre_tokenizer = pre_tokenizers.Split(Regex("|".join(map(re.escape, words))), "isolated")
     made.decoder = decoders.Fuse()
     return PreTrainedTokenizerFast(
         tokenizer_object=made,

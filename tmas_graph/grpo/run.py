@@ -1,24 +1,21 @@
 """A training run from settings to the trained policy, fresh or resumed."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 
 import torch
 
-from tmas_graph.grpo import starting, weights
+from tmas_graph.grpo import starting
 from tmas_graph.grpo.asking import Asking
 from tmas_graph.grpo.checkpoint import TrainState
 from tmas_graph.grpo.drawing import Drawing
+from tmas_graph.grpo.exporting import FINAL, export
 from tmas_graph.grpo.grading import boxed_match, shared_words
 from tmas_graph.grpo.interfaces import Endpoint, Tools
 from tmas_graph.grpo.lessons import Drawn
 from tmas_graph.grpo.metrics import Metrics, trackers_of
-from tmas_graph.grpo.policy import Policy
 from tmas_graph.grpo.publishing import Publisher, Trial
 from tmas_graph.grpo.rank_talk import RankTalk
 from tmas_graph.grpo.ranks import Ranks
@@ -29,7 +26,6 @@ from tmas_graph.grpo.together import OneThread
 from tmas_graph.grpo.trainer import Learner, Trainer
 from tmas_graph.grpo.watching import Unwatched, Watch
 
-FINAL = "final"
 OpenEndpoint = Callable[[RunSettings, Ranks], AbstractAsyncContextManager[Endpoint]]
 
 
@@ -91,7 +87,7 @@ async def _trained(learner: Learner, around: Surroundings) -> TrainState:
             finally:
                 await endpoint.pusher.close()
     final = settings.out / FINAL
-    await talk.thread.run(lambda: _export(learner.policy, final, talk))
+    await talk.thread.run(lambda: export(learner.policy, settings.model.model, final, talk))
     if talk.is_first:
         around.watch.note(f"{state.step} steps are done; the policy is in {final}.")
     return state
@@ -121,17 +117,6 @@ async def _reinforced(
     async with drawing:
         lessons = Drawn(drawing, scoring, settings.sampling.groups)
         return await Trainer(learner, lessons, publisher, trial).run()
-
-
-def _export(policy: Policy, folder: Path, talk: RankTalk) -> None:
-    """Write what was trained as transformers and peft read it; all ranks gather, one writes."""
-    named = weights.adapter_weights if policy.has_adapter else weights.full_weights
-    if not talk.is_first:
-        weights.take_part(named(policy.model))
-        return
-    fill = weights.write_adapter if policy.has_adapter else weights.write_full
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that went on from here
-    weights.written(folder, partial(fill, policy.model))
 
 
 def _use_gpu() -> None:

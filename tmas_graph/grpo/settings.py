@@ -128,7 +128,7 @@ class RunSettings(Knobs):
                 f"loss.kl_coefficient is {self.loss.kl_coefficient}, and full weights have no "
                 "reference policy. Set it to 0, or train a LoRA"
             )
-        if self.server.push == "lora" and self.model.lora is None:
+        if self.mode == "grpo" and self.server.push == "lora" and self.model.lora is None:
             raise ValueError(
                 'server.push is "lora", and full weights are trained. '
                 'Set it to "disk" or "nccl", or train a LoRA'

@@ -4,6 +4,7 @@ Three ways, a file each: `pushing_lora`, `pushing_disk`, `pushing_nccl`. All ran
 call `push`, since gathering shards takes all of them; rank 0 alone writes and speaks to the server.
 """
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Named = Iterator[tuple[str, "Tensor"]]
+INDEX = "model.safetensors.index.json"
+"""Says in which file each tensor is; with it, transformers takes files of any name."""
 _SHARD_BYTES = 4 * 2**30
 
 
@@ -93,17 +96,21 @@ def write_adapter(model: Any, folder: Path) -> None:
 
 
 def write_full(model: Any, folder: Path, shard_bytes: int = _SHARD_BYTES) -> None:
-    """Write all weights, in files of about `shard_bytes`, and the model's config."""
+    """Write all weights, in files of about `shard_bytes`, their index and the model's config."""
     shard: dict[str, Tensor] = {}
-    size = files = 0
+    places: dict[str, str] = {}
+    size = total = files = 0
     for name, weight in full_weights(model):
-        shard[name] = weight
+        file = f"weights-{files:05}.safetensors"
+        shard[name], places[name] = weight, file
         size += weight.numel() * weight.element_size()
         if size >= shard_bytes:
-            _save(shard, folder / f"weights-{files:05}.safetensors")
-            shard, size, files = {}, 0, files + 1
+            _save(shard, folder / file)
+            shard, size, total, files = {}, 0, total + size, files + 1
     if shard:
         _save(shard, folder / f"weights-{files:05}.safetensors")
+    index = {"metadata": {"total_size": total + size}, "weight_map": places}
+    (folder / INDEX).write_text(json.dumps(index, indent=2), encoding="utf-8")
     model.config.save_pretrained(folder)
 
 
