@@ -75,11 +75,12 @@ class PolicyServer:
     def _samples(self, prompt: tuple[int, ...], seeds: range) -> Iterator[Sample]:
         """One symbol each; the server ends a completion after it."""
         logs = self._model(torch.tensor([prompt])).logits[0, -1].log_softmax(-1)
+        chances, logprobs, chance = logs.exp(), logs.tolist(), torch.Generator()
         for seed in seeds:
-            chance = torch.Generator().manual_seed(seed)
-            [drawn] = torch.multinomial(logs.exp(), 1, generator=chance).tolist()
-            text, logprobs = (*SYMBOLS, "")[drawn], (float(logs[drawn]),)
-            yield Sample(prompt, (drawn,), logprobs, text, "stop", self.served.version, seed)
+            drawn = int(torch.multinomial(chances, 1, generator=chance.manual_seed(seed)))
+            text = (*SYMBOLS, "")[drawn]
+            own = (logprobs[drawn],)
+            yield Sample(prompt, (drawn,), own, text, "stop", self.served.version, seed)
 
     async def check(self, prompt, logprobs) -> parity.Parity:
         group = await self.group(prompt, 0, 2)

@@ -15,8 +15,6 @@ from tmas_graph.grpo.rows import Row
 from tmas_graph.grpo.sampling import Served
 from tmas_graph.grpo.settings_file import dump
 
-pytestmark = pytest.mark.training
-
 SMALL = {"candidates": 3, "verifications": 1, "iterations": 2}
 
 

@@ -11,33 +11,19 @@ import pytest
 from grpo import tiny
 
 from engines.process import VllmServer
+from engines.training_run import NAME, vllm
 from tmas_graph.errors import EndpointDown, PolicyMismatch, SettingsError
 from tmas_graph.grpo import parity, pushing_disk, weights
 from tmas_graph.grpo.pushing_disk import DiskPusher
 from tmas_graph.grpo.pushing_lora import LoraPusher
 from tmas_graph.grpo.sampling import Sampler, Sampling, Served
 from tmas_graph.grpo.server import Patience, Server
-from tmas_graph.grpo.serving import Serving, command_of
 from tmas_graph.grpo.tied import untied_copy
 
 pytestmark = [pytest.mark.vllm, pytest.mark.anyio, pytest.mark.timeout(600), pytest.mark.training]
 MESSAGES = ({"role": "user", "content": "12+34=?"},)
 TEMPERATURE = 0.7
 """Raw log-probabilities would differ."""
-NAME = "tiny"
-
-
-def vllm(home: Path, model: Path, folder: Path) -> VllmServer:
-    """A vLLM started as `tmas train serve` says, but for what a processor needs."""
-    command = command_of(Serving(str(model), "lora", max_model_len=128, lora_rank=4))
-    options = [word for word in command.arguments[1:] if not word.startswith("--port")]
-    return VllmServer(
-        home,
-        folder / "vllm.log",
-        model=model,
-        options=(*options, "--enforce-eager", "--dtype=float32", f"--served-model-name={NAME}"),
-        environment=command.environment,
-    )
 
 
 @asynccontextmanager

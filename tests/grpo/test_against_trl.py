@@ -11,8 +11,6 @@ from trl import GRPOTrainer
 from tmas_graph.grpo.loss import LossInputs, LossSettings, policy_loss
 from tmas_graph.grpo.weighing import Normaliser, weights
 
-pytestmark = pytest.mark.training
-
 F64 = torch.float64
 B, T = 5, 7
 LONGEST = 9

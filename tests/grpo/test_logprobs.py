@@ -4,8 +4,6 @@ from torch import Tensor
 
 from tmas_graph.grpo.logprobs import Head, token_logprobs
 
-pytestmark = pytest.mark.training
-
 F64 = torch.float64
 N, H, V, K = 11, 5, 23, 2
 

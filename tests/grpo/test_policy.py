@@ -8,8 +8,6 @@ from tmas_graph.errors import SettingsError
 from tmas_graph.grpo.packing import pack, pad
 from tmas_graph.grpo.policy import Policy
 
-pytestmark = pytest.mark.training
-
 ROWS = samples(5)
 
 

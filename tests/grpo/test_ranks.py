@@ -8,8 +8,6 @@ from tmas_graph.grpo.policy import Policy
 from tmas_graph.grpo.ranks import Ranks
 from tmas_graph.grpo.step import StepSettings, grpo_step
 
-pytestmark = pytest.mark.training
-
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, tuple]]:
@@ -19,6 +17,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, tuple]]:
     return [torch.load(folder / f"{rank}.pt") for rank in range(2)]
 
 
+@pytest.mark.training
 @pytest.mark.parametrize("way", ["plain", "uneven", "sharded", "sharded_uneven"])
 def test_two_ranks_give_the_gradient_and_metrics_of_one(
     seen: list[dict[str, tuple]], way: str

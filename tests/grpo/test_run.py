@@ -3,7 +3,6 @@
 from pathlib import Path
 from statistics import fmean
 
-import pytest
 from policy_server import PROBLEMS, TOOLS, PolicyServer, prepared, row, write_rows
 from safetensors.torch import load_file
 
@@ -11,8 +10,6 @@ from tmas_graph.grpo import metrics
 from tmas_graph.grpo.interfaces import Tools
 from tmas_graph.grpo.run import Surroundings, train
 from tmas_graph.grpo.samples import Rate
-
-pytestmark = pytest.mark.training
 
 
 def records(folder: Path, kind: str) -> list[dict]:

@@ -12,8 +12,6 @@ from tmas_graph.grpo.operation import OptimizerSettings
 from tmas_graph.grpo.optimizing import learning_rate, optimizer_of
 from tmas_graph.grpo.policy import Policy
 
-pytestmark = pytest.mark.training
-
 
 def saved(step: int) -> checkpoint.Saved:
     policy = Policy(tiny())

@@ -12,8 +12,6 @@ from tmas_graph.grpo import checkpoint, metrics
 from tmas_graph.grpo.run import Surroundings, train
 from tmas_graph.grpo.trainer import CHECKPOINTS
 
-pytestmark = pytest.mark.training
-
 
 def around(server: PolicyServer) -> Surroundings:
     return Surroundings(TOOLS, server.opened)

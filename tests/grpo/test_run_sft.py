@@ -14,8 +14,6 @@ from tmas_graph.grpo.lessons import read_verified
 from tmas_graph.grpo.run import train
 from tmas_graph.grpo.tokenising import sample_of
 
-pytestmark = pytest.mark.training
-
 TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 
 

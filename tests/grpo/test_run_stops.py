@@ -12,8 +12,6 @@ from tmas_graph.grpo.operation import StopSettings
 from tmas_graph.grpo.run import Surroundings, train
 from tmas_graph.grpo.stops import refuse_collapse
 
-pytestmark = pytest.mark.training
-
 FALLEN = (0.1, 0.5, 0.6, 0.7, 0.6, 0.1, 0.05, 0.12)
 
 

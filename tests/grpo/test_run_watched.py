@@ -14,8 +14,6 @@ from tmas_graph.grpo.operation import LogSettings
 from tmas_graph.grpo.samples import Rate
 from tmas_graph.grpo.watching import View
 
-pytestmark = pytest.mark.training
-
 STEP = {"step": 1, "kind": "train", "reward": -0.25, "correct": 0.5, "clip/high": 0.0}
 HELD = {"step": 1, "kind": "held_out", "pass@1/normal": 0.125}
 

@@ -16,8 +16,6 @@ from tmas_graph.grpo.samples import Sample, TrainingRow
 from tmas_graph.grpo.step import StepReport, StepSettings, grpo_step, sft_step
 from tmas_graph.grpo.weighing import Normaliser
 
-pytestmark = pytest.mark.training
-
 ROWS = training_rows(9, groups=3)
 ALL = LossSettings(mismatch="truncate", dual_clip=3.0)
 NORMALISERS: list[Normaliser] = ["group", "batch", "sequence", "constant"]
