@@ -19,7 +19,7 @@ NAME = "policy"
 """What the server calls the model below all adapters."""
 RANK = 8
 EXACT = {"autocast": "none", "gradient_checkpointing": False}
-_ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "HF_HUB_OFFLINE": "1"}
+_ENVIRONMENT = {"TQDM_DISABLE": "1", "HF_HUB_OFFLINE": "1"}
 
 
 def vllm(home: Path, model: Path, folder: Path, context: int = 128) -> VllmServer:
@@ -40,15 +40,17 @@ class TrainingRun:
     """A run that is told by `run.toml` in `folder`."""
 
     folder: Path
+    threads: int = 1
+    """Of torch: tiny tensors are slower with more."""
 
     @classmethod
-    def written(cls, folder: Path, values: dict[str, Any]) -> "TrainingRun":
+    def written(cls, folder: Path, values: dict[str, Any], threads: int = 1) -> "TrainingRun":
         """Write the settings of a run in float32."""
         folder.mkdir()
         model = {**EXACT, **values["model"]}
         given = {**values, "model": model, "out": str(folder / "run")}
         (folder / "run.toml").write_text(dump(resolved(json.loads(json.dumps(given)), "test")))
-        return cls(folder)
+        return cls(folder, threads)
 
     @property
     def out(self) -> Path:
@@ -87,7 +89,7 @@ class TrainingRun:
         return subprocess.Popen(
             [sys.executable, "-m", "tmas_graph", "train", "run", "run.toml", *options],
             cwd=self.folder,
-            env={**os.environ, **_ENVIRONMENT},
+            env={**os.environ, **_ENVIRONMENT, "OMP_NUM_THREADS": str(self.threads)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
