@@ -56,6 +56,15 @@ def test_all_weights_are_written(tmp_path: Path) -> None:
     assert {oct(file.stat().st_mode & 0o777) for file in files} == {"0o644"}
 
 
+def test_what_is_written_can_be_loaded(tmp_path: Path) -> None:
+    model = tiny.model()
+    weights.write_full(model, tmp_path, shard_bytes=50_000)
+    loaded = tiny.loaded(tmp_path).state_dict()
+    assert {name: t.tolist() for name, t in loaded.items()} == {
+        name: t.tolist() for name, t in model.state_dict().items()
+    }
+
+
 async def test_it_goes_on_where_the_reading_fails(
     fake: FakeVllm, server: Server, tmp_path: Path
 ) -> None:

@@ -105,6 +105,16 @@ async def test_what_a_killed_trainer_has_loaded_is_unloaded(
     assert set(fake.adapters) == {"another's", served.model}
 
 
+async def test_what_a_killed_trainer_has_written_goes_though_the_server_is_new(
+    fake: FakeVllm, server: Server, tmp_path: Path
+) -> None:
+    await LoraPusher(server, tmp_path).push(adapted(), 1)
+    (tmp_path / ".policy-abcdef-2.partial").mkdir()
+    fake.adapters.clear()
+    served = await LoraPusher(server, tmp_path).push(adapted(), 1)
+    assert tiny.names(tmp_path) == [served.model]
+
+
 async def test_what_is_gone_from_the_server_needs_no_unloading(
     fake: FakeVllm, server: Server, tmp_path: Path
 ) -> None:

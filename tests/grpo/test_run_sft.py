@@ -4,15 +4,19 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from policy_server import PROBLEMS, SYMBOLS, prepared
 from tokenizers import Tokenizer, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
+from grpo import tiny
 from tmas_graph.errors import StorageError
-from tmas_graph.grpo import metrics
+from tmas_graph.grpo import checkpoint, metrics
+from tmas_graph.grpo.exporting import FINAL
 from tmas_graph.grpo.lessons import read_verified
 from tmas_graph.grpo.run import train
 from tmas_graph.grpo.tokenising import sample_of
+from tmas_graph.grpo.trainer import CHECKPOINTS
 
 TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 
@@ -49,6 +53,24 @@ def test_the_likelihood_of_verified_completions_rises_and_a_resume_is_exact(tmp_
         found.append([one["nll"] for one in lines])
     assert found[0] == found[1]
     assert found[0][-1] < found[0][0] - 0.5
+
+
+def test_full_weights_are_left_as_they_can_be_served_with_their_tokenizer(tmp_path: Path) -> None:
+    data = written(tmp_path / "verified.jsonl")
+    # It asks no server, so it needn't be said how weights would be pushed.
+    settings = prepared(
+        tmp_path, mode="sft", steps=1, data__train=str(data), server={"push": "lora"}
+    )
+    characters().save_pretrained(tmp_path / "model")
+    train(settings)
+    final = tmp_path / "run" / FINAL
+    tokens = AutoTokenizer.from_pretrained(final)
+    messages = [{"role": "user", "content": "a?"}]
+    assert tokens.apply_chat_template(messages, tokenize=False) == "a?"
+    assert tokens("ab")["input_ids"] == [0, 1]
+    trained = checkpoint.read(tmp_path / "run" / CHECKPOINTS / "step-000001").tensors["weights"]
+    for name, weight in tiny.loaded(final).named_parameters():
+        assert torch.equal(weight, trained[f"model.{name}"])
 
 
 def test_a_completion_ends_its_turn_and_is_all_that_is_learned() -> None:

@@ -80,6 +80,16 @@ def test_lines_after_the_checkpoint_and_torn_ones_go(tmp_path: Path) -> None:
     assert [one["step"] for one in plotting.read(folder)] == [1, 1, 2, 2]
 
 
+def test_a_line_after_a_torn_one_is_whole(tmp_path: Path) -> None:
+    folder = run(tmp_path / "a", 2)
+    with (folder / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 2, "ki')
+    metrics = Metrics(folder)
+    metrics.forget_after(2)
+    metrics.log(3, "train", {"loss": 0.0})
+    assert [one["step"] for one in plotting.read(folder)] == [1, 1, 2, 2, 3]
+
+
 @pytest.mark.parametrize("name", ["tensorboard", "wandb", "trackio"])
 def test_a_tracker_that_isnt_installed_is_named(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

@@ -68,13 +68,14 @@ class Metrics:
     def forget_after(self, step: int) -> None:
         """Drop the lines of steps after `step`, which a resumed run makes again."""
         records = read(self._file.parent)
-        kept = [record for record in records if record["step"] <= step]
-        if len(kept) == len(records):
-            return
+        kept = "".join(json.dumps(one) + "\n" for one in records if one["step"] <= step)
         partial = self._file.with_suffix(".partial")
         try:
+            # A torn line at the end goes, too: the next one would be written behind it.
+            if not self._file.exists() or self._file.read_text(encoding="utf-8") == kept:
+                return
             with partial.open("w", encoding="utf-8") as file:
-                file.writelines(json.dumps(record) + "\n" for record in kept)
+                file.write(kept)
                 file.flush()
                 os.fsync(file.fileno())
             partial.replace(self._file)

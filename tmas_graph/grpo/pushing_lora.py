@@ -96,7 +96,14 @@ class LoraPusher:
             root = Path(str(card.get("root") or ""))
             if root.parent == self._folder:
                 await self._unload(str(card["id"]))
+        await asyncio.to_thread(self._remove_left_behind)
         self._begun = True
+
+    def _remove_left_behind(self) -> None:
+        """Remove what the server, started again, doesn't know of, or what was half written."""
+        for pattern in ("policy-*", ".policy-*.partial"):
+            for place in self._folder.glob(pattern):
+                shutil.rmtree(place, ignore_errors=True)
 
 
 def _check(model: Any) -> None:
