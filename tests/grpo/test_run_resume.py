@@ -7,6 +7,7 @@ import pytest
 import torch
 from policy_server import TOOLS, PolicyServer, prepared
 
+from grpo import tiny
 from tmas_graph.errors import EndpointDown, SettingsError
 from tmas_graph.grpo import checkpoint, metrics
 from tmas_graph.grpo.run import Surroundings, train
@@ -94,6 +95,12 @@ def test_a_run_that_was_killed_forgets_what_came_after_its_checkpoint(tmp_path: 
         train(settings, around(server))
     assert [one["step"] for one in told(tmp_path)] == [1, 2, 3]
     assert last(tmp_path).state.step == 2
+    killed_again = PolicyServer()
+    killed_again.at["push 2"] = failing(RuntimeError("killed"))
+    with pytest.raises(RuntimeError, match="killed"):
+        train(settings, around(killed_again), resume=True)
+    assert [one["step"] for one in told(tmp_path)] == [1, 2]
+    assert tiny.names(tmp_path / "run/samples") == ["step-000001.jsonl", "step-000002.jsonl"]
     train(settings, around(PolicyServer()), resume=True)
     assert [one["step"] for one in told(tmp_path)] == [1, 2, 3]
     assert last(tmp_path).state.step == 3

@@ -38,6 +38,13 @@ def dump(folder: Path, step: int, scored: Sequence[Scored]) -> None:
         ) from error
 
 
+def forget_after(folder: Path, step: int) -> None:
+    """Remove the samples of steps after `step`, which a resumed run makes again."""
+    for file in (folder / SAMPLES).glob("step-*"):
+        if file.name > file_of(folder, step).name:
+            file.unlink()
+
+
 def records(scored: Sequence[Scored]) -> Iterator[dict[str, Any]]:
     """Give one record for each sample; `prompt` and `completion` are what mode sft reads."""
     for one in scored:

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 
 from tmas_graph.errors import SettingsError, StorageError
-from tmas_graph.grpo import checkpoint, lessons, parity, tokenising
+from tmas_graph.grpo import checkpoint, dumping, lessons, parity, tokenising
 from tmas_graph.grpo.asking import Asking
 from tmas_graph.grpo.checkpoint import TrainState
 from tmas_graph.grpo.interfaces import Endpoint
@@ -102,14 +102,14 @@ def begin(settings: RunSettings, ranks: Ranks, resume: bool, metrics: Metrics) -
     policy = policy_of(settings, ranks)
     optimizer = optimizer_of(policy.parameters(), settings.optimizer)
     place = checkpoint.latest(settings.out / CHECKPOINTS) if resume else None
-    if place is None:
-        if resume and ranks.rank == 0:
-            metrics.forget_after(-1)
-        return Begun(policy, optimizer, TrainState(), -1)
-    state = checkpoint.restore(policy, optimizer, checkpoint.read(place))
-    if ranks.rank == 0:
-        metrics.forget_after(state.step)
-    return Begun(policy, optimizer, state, state.step)
+    state, saved = TrainState(), -1
+    if place is not None:
+        state = checkpoint.restore(policy, optimizer, checkpoint.read(place))
+        saved = state.step
+    if resume and ranks.rank == 0:
+        metrics.forget_after(saved)
+        dumping.forget_after(settings.out, max(saved, 0))
+    return Begun(policy, optimizer, state, saved)
 
 
 def rows_of(settings: RunSettings) -> list[Row]:
