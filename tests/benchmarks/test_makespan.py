@@ -32,6 +32,8 @@ def test_the_bound_is_that_of_the_sum_or_of_the_longest_chain():
     assert bound.chain == pytest.approx(max(chain, t[9]))
     assert bound.work == pytest.approx(sum(t.values()) / 2)
     assert bound.seconds == pytest.approx(max(bound.chain, bound.work))
+
+
 @pytest.mark.early
 def test_neither_a_run_nor_stages_beat_the_bound():
     size = ["--problems", "3", "-N", "2", "-M", "2", "-T", "1", "--capacity", "6"]
