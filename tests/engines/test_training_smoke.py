@@ -17,16 +17,17 @@ from engines.training_run import NAME, RANK, TrainingRun, vllm
 from tmas_graph import Settings
 from tmas_graph.grpo import checkpoint
 from tmas_graph.grpo.exporting import FINAL
-from tmas_graph.grpo.rows import read
+from tmas_graph.grpo.rows import SOURCES, read
 from tmas_graph.grpo.trainer import CHECKPOINTS
 from tmas_graph.models import pool
 
 pytestmark = [pytest.mark.vllm, pytest.mark.training, pytest.mark.timeout(600)]
 PROBLEMS = {
-    "A box holds 6 eggs. How many eggs are in 3 boxes?": "18",
-    "Tom has 12 apples and buys 13 more. How many apples does Tom have?": "25",
-    "Ann has 10 dollars and spends 4 of them. How many dollars are left?": "6",
+    "A box holds 5 eggs. How many eggs are in 2 boxes?": "10",
+    "Tom has 2 apples and buys 3 more. How many apples does Tom have?": "5",
+    "Ann has 3 coins and finds 4 more. How many coins does Ann have?": "7",
 }
+"""Easy ones: where all completions are wrong, there is nothing to learn."""
 PLAIN = {"enable_thinking": False}
 STEPS, GROUPS, GROUP_SIZE = 3, 3, 4
 
@@ -55,12 +56,13 @@ def recorded(folder: Path, url: str) -> Path:
         base_url=f"{url}/v1",
         model=NAME,
         prompt_set="small",
-        candidates=4,
+        candidates=2,
         verifications=1,
         iterations=2,
         epsilon=0.5,
+        mode_draws="stratified",
         early_stop=False,
-        max_tokens=48,
+        max_tokens=40,
         extra_body={"chat_template_kwargs": PLAIN},
     )
 
@@ -91,7 +93,7 @@ def values(model: Path, train: Path, url: str) -> dict[str, Any]:
         "sampling": {
             "groups": GROUPS,
             "group_size": GROUP_SIZE,
-            "max_tokens": 48,
+            "max_tokens": 40,
             "temperature": 0.8,
             "template": PLAIN,
         },
@@ -117,7 +119,7 @@ def trained(engine_home: Path, engine: VllmServer, folder: Path, train: Path) ->
 def test_the_data_is_of_the_problems_that_were_recorded(train: Path) -> None:
     rows = read(train)
     assert {row.question: row.ground_truth for row in rows} == PROBLEMS
-    assert "normal" in {row.source for row in rows}
+    assert {row.source for row in rows} == set(SOURCES)
 
 
 def test_the_adapter_is_pushed_after_each_step_and_agrees(trained: TrainingRun) -> None:
