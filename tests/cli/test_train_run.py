@@ -13,6 +13,7 @@ from tmas_graph.grpo import metrics
 from tmas_graph.grpo.metrics import Metrics
 from tmas_graph.grpo.rows import Row
 from tmas_graph.grpo.sampling import Served
+from tmas_graph.grpo.server import Patience
 from tmas_graph.grpo.settings_file import dump
 
 SMALL = {"candidates": 3, "verifications": 1, "iterations": 2}
@@ -55,7 +56,10 @@ def test_a_wrong_setting_of_tmas_is_found_before_the_run(tmp_path: Path) -> None
         tools_of(settings)
 
 
-def test_a_server_that_isnt_there_ends_the_run_with_one_line(tmas: Tmas, place: Path) -> None:
+def test_a_server_that_isnt_there_ends_the_run_with_one_line(
+    tmas: Tmas, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Patience, "before", lambda *_: 0.0)  # between attempts
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{probe.getsockname()[1]}"
