@@ -23,7 +23,7 @@ test: $(VENV)/.dev ## run all tests but those on a real vLLM or a Ray cluster
 test-vllm: $(VENV)/.dev $(ENGINE)/.done ## run the tests on a real vLLM, in an environment of 2.5 GB
 	TEST_ENGINE=$(ENGINE) $(BIN)/python -m pytest -q -m "vllm and not training"
 
-test-train: $(VENV)/.dev $(ENGINE)/.done ## run the tests that train small models
+test-train: $(VENV)/.dev $(ENGINE)/.done ## run the tests that train in several processes, or for minutes
 	TEST_ENGINE=$(ENGINE) $(BIN)/python -m pytest -q -n auto --maxprocesses 2 --dist loadfile -m training
 
 test-ray: $(CLUSTER)/.done ## run the tests on a Ray cluster of this machine, in an environment with Ray
