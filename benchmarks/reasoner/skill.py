@@ -42,6 +42,8 @@ class Skill:
     """Takes a right value for a wrong one, or a way that works for a dead end: 1 − specificity."""
     sees_dead_end: float = 0.3
     """Notices that an approach can't reach the goal."""
+    coins: float = 0.0
+    """Share of checks that look at nothing: half of them pass, half blame one step at random."""
 
     # Noting
     extracts: float = 0.9
@@ -50,15 +52,10 @@ class Skill:
     """Names the strategy of an attempt."""
 
     def with_noise(self, noise: float) -> "Skill":
-        """The same reasoner as a worse verifier: at 0 as it is, at 1 no better than a coin."""
+        """The same reasoner as a worse verifier: at 0 as it is, at 1 no better than a coin.
 
-        def worse(chance: float) -> float:
-            return chance * (1 - noise) + 0.5 * noise
-
-        return replace(
-            self,
-            sees_slip=worse(self.sees_slip),
-            sees_temptation=worse(self.sees_temptation),
-            false_alarm=worse(self.false_alarm),
-            sees_dead_end=worse(self.sees_dead_end),
-        )
+        What falls in a straight line are sensitivity and specificity of one check of a whole
+        solution, as verifiers are measured. Worse chances for each value would fall as their
+        product: of solutions with six right values a coin per value passes one in sixty-four.
+        """
+        return replace(self, coins=self.coins * (1 - noise) + noise)

@@ -1,0 +1,134 @@
+"""How rules of choosing an answer compare, on the candidates of runs that were made.
+
+A rule changes nothing of a run but its end, so that all of them are tried on the same candidates,
+and differ by problem. Only methods whose candidates have scores, in several iterations, tell
+something.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from rich.table import Table
+
+from benchmarks.arms import Job
+from benchmarks.reasoner.runs import Ballot, Made
+from benchmarks.reasoner.skill import Skill
+from benchmarks.reasoner.world import question, world
+from tmas_graph.answers.select import How, Vote, chosen
+from tmas_graph.evaluation.paired import difference
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A way to choose."""
+
+    power: float = 1.0
+    """To which a score is raised before it votes."""
+    how: How = "weighted"
+    last: int | None = None
+    """Only the last so many iterations vote."""
+    by_mean: bool = False
+    """The answer with the highest mean score, however few gave it."""
+
+
+OWN = Rule()
+"""What TMAS does: each candidate votes with its score."""
+RULES: Mapping[str, Rule] = {
+    "power 2": Rule(2),
+    "power 3": Rule(3),
+    "power 4": Rule(4),
+    "power 8": Rule(8),
+    "majority": Rule(how="majority"),
+    "best score": Rule(how="best"),
+    "mean score": Rule(by_mean=True),
+    "last iteration": Rule(last=1),
+    "last 3": Rule(last=3),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A rule beside ours, for one entrant or for all of them."""
+
+    entrant: str
+    rule: str
+    ours: float
+    value: float
+    """Its accuracy minus ours."""
+    low: float
+    high: float
+    problems: int
+
+
+def choice(ballots: Sequence[Ballot], rule: Rule) -> str | None:
+    """The answer that the rule chooses."""
+    end = max(ballot.iteration for ballot in ballots)
+    votes = [
+        Vote(b.answer, None if b.score is None else b.score**rule.power, b.iteration, b.index)
+        for b in ballots
+        if rule.last is None or b.iteration > end - rule.last
+    ]
+    # Answers are numbers here: equal ones are spelt alike.
+    places = {answer: place for place, answer in enumerate(dict.fromkeys(v.answer for v in votes))}
+    classes = tuple(None if vote.answer is None else places[vote.answer] for vote in votes)
+    found = chosen(votes, classes, how=rule.how)
+    if not rule.by_mean:
+        return found.answer
+    best = max(found.classes, key=lambda each: (each.score or 0.0, each.iteration), default=None)
+    return best.answer if best else None
+
+
+def compared(runs: Mapping[Job, Made]) -> list[Row]:
+    """Every rule beside ours: for each TMAS, ablated or not, and for all of them together."""
+    of: dict[str, dict[Job, Made]] = {}
+    for job, run in runs.items():
+        if job.entrant.method.startswith("tmas"):
+            of.setdefault(job.entrant.name, {})[job] = run
+    own = {name: by_problem(mine, OWN) for name, mine in of.items()}
+    rows = list[Row]()
+    for rule_name, rule in RULES.items():
+        by_entrant = {name: by_problem(mine, rule) for name, mine in of.items()}
+        for name, values in by_entrant.items():
+            rows.append(_row(name, rule_name, own[name], values))
+        if by_entrant:
+            ours, theirs = _pooled(own.values()), _pooled(by_entrant.values())
+            rows.append(_row("all of them", rule_name, ours, theirs))
+    return rows
+
+
+def by_problem(runs: Mapping[Job, Made], rule: Rule) -> dict[str, float]:
+    """How often the rule chooses the right answer, by problem."""
+    found: dict[str, list[float]] = {}
+    for job, run in runs.items():
+        right = str(world(question(job.problem)[0], Skill().nature).answer)
+        found.setdefault(f"p{job.problem}", []).append(float(choice(run.ballots, rule) == right))
+    return {problem: fmean(values) for problem, values in found.items()}
+
+
+def table(rows: Sequence[Row]) -> Table:
+    """A row for each entrant: accuracy by our rule, and what each other rule adds to it."""
+    shown = Table("chosen by", "score (ours)", *RULES)
+    for name in dict.fromkeys(row.entrant for row in rows):
+        mine = [row for row in rows if row.entrant == name]
+        cells = [f"{row.value:+.2f}{_sure(row)}" for row in mine]
+        shown.add_row(name, f"{mine[0].ours:.2f}", *cells)
+    shown.caption = "* all of the 95 % interval, paired by problem, is on one side of zero"
+    return shown
+
+
+def _sure(row: Row) -> str:
+    return "*" if row.low > 0 or row.high < 0 else ""
+
+
+def _pooled(each: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """The mean over entrants, by problem; problems that not all of them have are left out."""
+    many = list(each)
+    shared = set.intersection(*(set(one) for one in many))
+    return {problem: fmean(one[problem] for one in many) for problem in sorted(shared)}
+
+
+def _row(name: str, rule: str, ours: Mapping[str, float], theirs: Mapping[str, float]) -> Row:
+    found = difference(ours, theirs)
+    low, high = found.interval.low, found.interval.high
+    return Row(name, rule, fmean(ours.values()), found.value, low, high, found.problems)
