@@ -38,6 +38,11 @@ class Skill:
     """Finds a wrong value: sensitivity for values that are wrong in an odd way."""
     sees_temptation: float = 0.45
     """Finds a wrong value that most would find, too."""
+    blind: float = 0.0
+    """Share of the tempting values that no check finds wrong, so that all checks err together.
+
+    The others are seen as much more often, so that one check alone is as good as before.
+    """
     false_alarm: float = 0.03
     """Takes a right value for a wrong one, or a way that works for a dead end: 1 − specificity."""
     sees_dead_end: float = 0.3
@@ -50,6 +55,10 @@ class Skill:
     """Notes a fact that the summaries confirm, and judges a noted one again."""
     names: float = 0.95
     """Names the strategy of an attempt."""
+
+    def seen(self, blind_spot: bool) -> float:
+        """The chance to find a tempting value wrong, there or elsewhere."""
+        return 0.0 if blind_spot else min(1.0, self.sees_temptation / (1 - self.blind))
 
     def with_noise(self, noise: float) -> "Skill":
         """The same reasoner as a worse verifier: at 0 as it is, at 1 no better than a coin.

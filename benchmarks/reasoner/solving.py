@@ -121,7 +121,7 @@ class Solver:
         if stated == value.right:
             chance = skill.false_alarm
         elif stated == value.tempting:
-            chance = skill.sees_temptation
+            chance = skill.seen(self.place.draw(name) < skill.blind)
         return self.rng.random() < chance
 
     def doubts_way(self, strategy: str | None) -> bool:
