@@ -12,6 +12,7 @@ GRIDS = {
     "verifications": (1, 2, 4, 16),
 }
 NOISES = (0.25, 0.5, 0.75, 1.0)
+SMALL = "tmas[prompt_set=small]"
 TELLING = {
     "methods": (
         "tmas", "tmas-no-experience", "tmas-no-guideline", "tmas-neither",
@@ -75,7 +76,7 @@ def compared(size: Size, *, whole: bool = True) -> list[Entrant]:
 
 
 def gridded(size: Size, *, whole: bool = True) -> list[Entrant]:
-    """TMAS with one setting changed, or with worse checks; not what TMAS is anyway."""
+    """TMAS with one setting or its prompts changed, or with worse checks; not as it is anyway."""
     own = {"epsilon": 0.2, **asdict(size)}
     grids = GRIDS if whole else {"epsilon": TELLING["epsilon"]}
     grid = [
@@ -84,7 +85,7 @@ def gridded(size: Size, *, whole: bool = True) -> list[Entrant]:
         for value in values
         if value != own[name]
     ]
-    return grid + [Entrant("tmas", noise) for noise in NOISES]
+    return [*grid, *(Entrant("tmas", noise) for noise in NOISES), Entrant(SMALL)]
 
 
 def planned(entrants: Sequence[Entrant], size: Size, problems: int, seeds: int) -> Iterator[Job]:
