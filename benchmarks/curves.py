@@ -66,6 +66,24 @@ def figure(
     return mean(list(by_problem(runs, measure, iteration).values()))
 
 
+def figures(found: Found) -> dict[str, object]:
+    """For each entrant its measures by iteration with their standard errors, and what it took."""
+    return {
+        name: {
+            "problems": len(runs),
+            **{
+                title: [
+                    [(m := figure(runs, measure, t)).value, m.error] for t in range(length(runs))
+                ]
+                for title, measure in MEASURES.items()
+            },
+            "tokens": figure(runs, lambda point: point.tokens).value,
+            "calls": figure(runs, lambda point: point.calls).value,
+        }
+        for name, runs in found.items()
+    }
+
+
 def table(found: Found) -> Table:
     """A row for each entrant."""
     shown = Table("entrant", "problems", "Pass@1 by iteration", "selected", "tokens", "calls")

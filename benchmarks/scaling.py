@@ -1,6 +1,6 @@
 """Accuracy by iteration and by token on the synthetic reasoner: TMAS, its ablations, its rivals.
 
-    python -m benchmarks.scaling [--problems 60] [--seeds 1] [--whole] [--minutes M] [--to FOLDER]
+    python -m benchmarks.scaling [--problems 48] [--seeds 1] [--whole] [--minutes M] [--to FOLDER]
 
 Every method runs through the same engine as always, in memory and without a server, on problems
 whose structure only the reasoner's skills know of. Without options: TMAS, its ablations, the most
@@ -11,7 +11,6 @@ the method whether it holds, and how rules of choosing an answer compare; and it
 """
 
 import argparse
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -24,9 +23,11 @@ from rich.console import Console
 from benchmarks import curves, promises, scaling_plots, voting_rules
 from benchmarks.arms import GRIDS, NOISES, Job, Size, compared, gridded, planned
 from benchmarks.reasoner.runs import Made
+from benchmarks.results import add_json, written
 from benchmarks.scaling_runs import all_runs
 
-PROBLEMS, WHOLE_PROBLEMS, WHOLE_SEEDS = 60, 200, 3
+PROBLEMS, WHOLE_PROBLEMS, WHOLE_SEEDS = 48, 200, 3
+_WIDTH = 110
 
 
 def by_name(runs: Mapping[Job, Made]) -> curves.Found:
@@ -49,7 +50,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", default="", help="entrants whose names match this expression")
     parser.add_argument("--minutes", type=float, help="begin no run later; the next call goes on")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--to", type=Path, default=Path("scaling"), help="folder of the results")
+    parser.add_argument("--to", type=Path, default=Path("scaling"), help="folder of the runs")
+    parser.add_argument("--fresh", action="store_true", help="forget the runs that are there")
+    parser.add_argument("--images", type=Path, help="folder of the plots; else that of the runs")
+    add_json(parser)
     return parser.parse_args()
 
 
@@ -65,18 +69,25 @@ def main() -> None:
     """Run, print and draw."""
     options, began = _options(), perf_counter()
     options.to.mkdir(parents=True, exist_ok=True)
+    file = options.to / "scaling.jsonl"
+    if options.fresh:
+        file.unlink(missing_ok=True)
     size = Size(options.candidates, options.verifications, options.iterations)
     jobs = _jobs(options, size)
     seconds = None if options.minutes is None else 60 * options.minutes
-    runs = all_runs(jobs, options.processes, options.to / "scaling.jsonl", seconds=seconds)
-    found, console = by_name(runs), Console(width=120)
-    console.print(curves.table(found))
-    kept = promises.judged(found, NOISES)
-    console.print(promises.table(kept))
-    console.print(voting_rules.table(voting_rules.compared(runs)))
-    (options.to / "promises.json").write_text(json.dumps([asdict(one) for one in kept], indent=1))
+    runs = all_runs(jobs, options.processes, file, seconds=seconds)
+    found, rules = by_name(runs), voting_rules.compared(runs)
+    kept, console = promises.judged(found, NOISES), Console(width=_WIDTH)
+    for table in (curves.table(found), promises.table(kept), voting_rules.table(rules)):
+        console.print(table)
+    figures = {
+        "entrants": curves.figures(found),
+        "promises": [asdict(one) for one in kept],
+        "rules": [asdict(one) for one in rules],
+    }
+    written(options.json, "scaling", options, figures)
     rivals = [entrant.name for entrant in compared(size)]
-    scaling_plots.draw_all(found, rivals, GRIDS, NOISES, size, options.to)
+    scaling_plots.draw_all(found, rivals, GRIDS, NOISES, size, options.images or options.to)
     print(f"{len(runs)} of {len(jobs)} runs are there, {perf_counter() - began:.0f} s")
 
 

@@ -72,7 +72,7 @@ def test_tables_and_plots_are_made_of_it(tmp_path: Path) -> None:
     names = [entrant.name for entrant in compared(SIZE)]
     scaling_plots.draw_all(found, names, GRIDS, NOISES, SIZE, tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {
-        "ablations.png", "grids.png", "rivals.png",
+        "scaling-ablations.png", "scaling-grids.png", "scaling-rivals.png",
     }  # fmt: skip
 
 
