@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev
 
+from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.reasoner.runs import Point
@@ -92,7 +93,7 @@ def table(found: Found) -> Table:
         rises = " ".join(f"{figure(runs, right, t).value:.2f}" for t in places)
         last, error = figure(runs, selected), figure(runs, right).error
         shown.add_row(
-            name,
+            escape(name),
             str(len(runs)),
             f"{rises} ± {error:.2f}",
             f"{last.value:.2f} ± {last.error:.2f}",

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
+from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.arms import Job
@@ -112,7 +113,7 @@ def table(rows: Sequence[Row]) -> Table:
     for name in dict.fromkeys(row.entrant for row in rows):
         mine = [row for row in rows if row.entrant == name]
         cells = [f"{row.value:+.2f}{_sure(row)}" for row in mine]
-        shown.add_row(name, f"{mine[0].ours:.2f}", *cells)
+        shown.add_row(escape(name), f"{mine[0].ours:.2f}", *cells)
     shown.caption = "* all of the 95 % interval, paired by problem, is on one side of zero"
     return shown
 

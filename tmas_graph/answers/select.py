@@ -28,11 +28,13 @@ class Vote:
     """The mean score; unknown weighs nothing."""
     iteration: int
     index: int
+    power: float = 1.0
+    """Above 0. The higher, the more a high score counts beside many low ones."""
 
     @property
     def weight(self) -> float:
-        """What the vote adds to its answer."""
-        return self.score or 0.0
+        """What the vote adds to its answer: its score to the power `power`."""
+        return (self.score or 0.0) ** self.power
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class AnswerClass:
     """The highest weight of one vote."""
     score: float | None
     """Mean of the known scores."""
+    total: float
+    """Sum of the known scores: the weight, were the power 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,10 @@ class Selection:
 
     answer: str | None
     confidence: float
-    """The chosen class's share: of the weight, or of the votes for a majority; 0 for none."""
+    """The chosen class's share: of the scores, or of the votes for a majority; 0 for none.
+
+    Not of the weight: a power that lets high scores decide would make any choice look sure.
+    """
     classes: tuple[AnswerClass, ...]
     votes: int
     unanswered: int
@@ -158,14 +165,15 @@ def _summed(number: int, votes: Sequence[Vote]) -> AnswerClass:
         index=min(vote.index for vote in votes if vote.iteration == latest),
         best=best.weight,
         score=sum(scores) / len(scores) if scores else None,
+        total=sum(scores),
     )
 
 
 def _share(each: AnswerClass, how: How) -> float:
-    return float(each.votes) if how == "majority" else each.weight
+    return float(each.votes) if how == "majority" else each.total
 
 
 def _rank(each: AnswerClass, how: How) -> tuple[float, int, float, int]:
     """Sort the best class first."""
-    first = each.best if how == "best" else _share(each, how)
+    first = {"best": each.best, "weighted": each.weight, "majority": float(each.votes)}[how]
     return -round(first, 9), -each.iteration, -each.best, each.index
