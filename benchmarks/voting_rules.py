@@ -31,10 +31,12 @@ class Rule:
     """Only the last so many iterations vote."""
     by_mean: bool = False
     """The answer with the highest mean score, however few gave it."""
+    knows: bool = False
+    """No rule, but the bound of all: the right answer wherever any candidate gave it."""
 
 
-OWN = Rule()
-"""What TMAS does: each candidate votes with its score."""
+PLAIN = Rule()
+"""Each candidate votes with its score."""
 RULES: Mapping[str, Rule] = {
     "power 2": Rule(2),
     "power 3": Rule(3),
@@ -45,18 +47,20 @@ RULES: Mapping[str, Rule] = {
     "mean score": Rule(by_mean=True),
     "last iteration": Rule(last=1),
     "last 3": Rule(last=3),
+    "bound": Rule(knows=True),
 }
+"""TMAS's own is power 4."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A rule beside ours, for one entrant or for all of them."""
+    """A rule beside the plain one, for one entrant or for all of them."""
 
     entrant: str
     rule: str
-    ours: float
+    plain: float
     value: float
-    """Its accuracy minus ours."""
+    """Its accuracy minus that of the plain one."""
     low: float
     high: float
     problems: int
@@ -81,20 +85,20 @@ def choice(ballots: Sequence[Ballot], rule: Rule) -> str | None:
 
 
 def compared(runs: Mapping[Job, Made]) -> list[Row]:
-    """Every rule beside ours: for each TMAS, ablated or not, and for all of them together."""
+    """Every rule beside the plain one: for each TMAS, ablated or not, and over all of them."""
     of: dict[str, dict[Job, Made]] = {}
     for job, run in runs.items():
         if job.entrant.method.startswith("tmas"):
             of.setdefault(job.entrant.name, {})[job] = run
-    own = {name: by_problem(mine, OWN) for name, mine in of.items()}
+    own = {name: by_problem(mine, PLAIN) for name, mine in of.items()}
     rows = list[Row]()
     for rule_name, rule in RULES.items():
         by_entrant = {name: by_problem(mine, rule) for name, mine in of.items()}
         for name, values in by_entrant.items():
             rows.append(_row(name, rule_name, own[name], values))
         if by_entrant:
-            ours, theirs = _pooled(own.values()), _pooled(by_entrant.values())
-            rows.append(_row("all of them", rule_name, ours, theirs))
+            plain, other = _pooled(own.values()), _pooled(by_entrant.values())
+            rows.append(_row("all of them", rule_name, plain, other))
     return rows
 
 
@@ -103,17 +107,21 @@ def by_problem(runs: Mapping[Job, Made], rule: Rule) -> dict[str, float]:
     found: dict[str, list[float]] = {}
     for job, run in runs.items():
         right = str(world(question(job.problem)[0], Skill().nature).answer)
-        found.setdefault(f"p{job.problem}", []).append(float(choice(run.ballots, rule) == right))
+        if rule.knows:
+            good = any(ballot.answer == right for ballot in run.ballots)
+        else:
+            good = choice(run.ballots, rule) == right
+        found.setdefault(f"p{job.problem}", []).append(float(good))
     return {problem: fmean(values) for problem, values in found.items()}
 
 
 def table(rows: Sequence[Row]) -> Table:
-    """A row for each entrant: accuracy by our rule, and what each other rule adds to it."""
-    shown = Table("chosen by", "score (ours)", *RULES)
+    """A row for each entrant: accuracy by plain scores, and what each rule adds to it."""
+    shown = Table("chosen by", "score", *RULES)
     for name in dict.fromkeys(row.entrant for row in rows):
         mine = [row for row in rows if row.entrant == name]
         cells = [f"{row.value:+.2f}{_sure(row)}" for row in mine]
-        shown.add_row(escape(name), f"{mine[0].ours:.2f}", *cells)
+        shown.add_row(escape(name), f"{mine[0].plain:.2f}", *cells)
     shown.caption = "* all of the 95 % interval, paired by problem, is on one side of zero"
     return shown
 
@@ -129,7 +137,7 @@ def _pooled(each: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return {problem: fmean(one[problem] for one in many) for problem in sorted(shared)}
 
 
-def _row(name: str, rule: str, ours: Mapping[str, float], theirs: Mapping[str, float]) -> Row:
-    found = difference(ours, theirs)
+def _row(name: str, rule: str, plain: Mapping[str, float], other: Mapping[str, float]) -> Row:
+    found = difference(plain, other)
     low, high = found.interval.low, found.interval.high
-    return Row(name, rule, fmean(ours.values()), found.value, low, high, found.problems)
+    return Row(name, rule, fmean(plain.values()), found.value, low, high, found.problems)

@@ -60,7 +60,7 @@ class Settings(Memories, Endpoint):
     early_stop: bool = True
     """Stop once the leading answer is well ahead and well verified."""
     early_stop_share: float = Field(0.8, gt=0, le=1)
-    """Early stop: least share of the weight that the leading answer holds."""
+    """Early stop: least share of all scores that the leading answer holds."""
     early_stop_score: float = Field(0.9, gt=0, le=1)
     """Early stop: least mean score of the leading answer."""
     early_stop_iterations: int = Field(2, ge=1)

@@ -100,7 +100,7 @@ def test_rules_of_choosing_differ_where_many_bad_votes_stand_against_few_good_on
         "last iteration": "2",
     }.items():  # fmt: skip
         assert voting_rules.choice(cast, voting_rules.RULES[rule]) == answer
-    assert voting_rules.choice(cast, voting_rules.OWN) == "1"
+    assert voting_rules.choice(cast, voting_rules.PLAIN) == "1"
 
 
 def test_rules_are_compared_for_each_kind_of_tmas_and_over_all() -> None:
