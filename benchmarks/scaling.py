@@ -1,6 +1,6 @@
 """Accuracy by iteration and by token on the synthetic reasoner: TMAS, its ablations, its rivals.
 
-    python -m benchmarks.scaling [--problems 48] [--seeds 1] [--whole] [--minutes M] [--to FOLDER]
+    python -m benchmarks.scaling [--problems 56] [--seeds 1] [--whole] [--minutes M] [--to FOLDER]
 
 Every method runs through the same engine as always, in memory and without a server, on problems
 whose structure only the reasoner's skills know of. Without options: TMAS, its ablations, the most
@@ -26,7 +26,7 @@ from benchmarks.reasoner.runs import Made
 from benchmarks.results import add_json, written
 from benchmarks.scaling_runs import all_runs
 
-PROBLEMS, WHOLE_PROBLEMS, WHOLE_SEEDS = 48, 200, 3
+PROBLEMS, WHOLE_PROBLEMS, WHOLE_SEEDS = 56, 200, 3
 _WIDTH = 110
 
 
