@@ -146,7 +146,7 @@ def pass_at_1(method: str, skill: Skill, settings: Settings) -> float:
 
     async def all_of_them() -> list[tuple[Point, ...]]:
         reasoner = Reasoner(Player(skill))
-        made = [await solved(number, method, settings, reasoner) for number in range(6)]
+        made = [await solved(number, method, settings, reasoner) for number in range(4)]
         return [run.points for run in made]
 
     ends = [run[-1].right for run in asyncio.run(all_of_them())]
