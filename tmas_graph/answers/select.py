@@ -34,7 +34,7 @@ class Vote:
     @property
     def weight(self) -> float:
         """What the vote adds to its answer: its score to the power `power`."""
-        return (self.score or 0.0) ** self.power
+        return float((self.score or 0.0) ** self.power)
 
 
 @dataclass(frozen=True, slots=True)
