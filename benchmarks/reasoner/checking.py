@@ -47,9 +47,11 @@ def summarise(solver: Solver, seen: Read) -> str:
 
 
 def audit(solver: Solver, seen: Read) -> str:
-    """Redo what a review finds wrong, and say whether its faults are real."""
+    """Redo what a review finds wrong, and say whether its faults are real; or toss a coin."""
     named: list[Claim] = [c for check in seen.checks for c in finding(check).doubted]
     real = sum(solver.doubts(name, value) for name, value in named)
+    if solver.rng.random() < solver.skill.coins:
+        real = solver.rng.choice([0, len(named)])
     score = "1" if real == len(named) else "0.5" if real else "0"
     return f"Of {len(named)} faults that the review names I find {real}.\n\\boxed{{{score}}}"
 

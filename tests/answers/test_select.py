@@ -33,6 +33,12 @@ def test_a_power_lets_high_scores_decide_and_makes_no_choice_look_surer():
     assert (raised.answer, raised.confidence) == ("right", pytest.approx(1 / 3))
 
 
+def test_low_scores_to_a_high_power_are_still_told_apart():
+    pool = votes(("a", 0.2, 0, 0), ("b", 0.1, 1, 0))
+    chosen = select([replace(vote, power=16) for vote in pool], same_text)
+    assert chosen.answer == "a"
+
+
 def test_each_way_can_choose_another_answer():
     pool = votes(
         ("a", 0.1, 0, 0), ("a", 0.1, 0, 1), ("a", 0.1, 0, 2),

@@ -107,7 +107,9 @@ def chosen(votes: Sequence[Vote], classes: Classes, *, how: How = "weighted") ->
             members.setdefault(number, []).append(vote)
     summed = [_summed(number, given) for number, given in members.items()]
     weightless = not any(each.weight for each in summed)
-    ranked = sorted(summed, key=lambda each: _rank(each, "majority" if weightless else how))
+    scale = max((each.weight for each in summed), default=0.0) or 1.0
+    by: How = "majority" if weightless else how
+    ranked = sorted(summed, key=lambda each: _rank(each, by, scale))
     shares = [_share(each, how) for each in ranked]
     total, count = sum(shares), sum(each.votes for each in ranked)
     confidence = shares[0] / total if total > 0 else 0.0
@@ -173,7 +175,10 @@ def _share(each: AnswerClass, how: How) -> float:
     return float(each.votes) if how == "majority" else each.total
 
 
-def _rank(each: AnswerClass, how: How) -> tuple[float, int, float, int]:
-    """Sort the best class first."""
-    first = {"best": each.best, "weighted": each.weight, "majority": float(each.votes)}[how]
-    return -round(first, 9), -each.iteration, -each.best, each.index
+def _rank(each: AnswerClass, how: How, scale: float) -> tuple[float, int, float, int]:
+    """Sort the best class first; weights that differ by a billionth of `scale` are equal."""
+    if how == "majority":
+        first = float(each.votes)
+    else:
+        first = round((each.best if how == "best" else each.weight) / scale, 9)
+    return -first, -each.iteration, -each.best, each.index
