@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 from statistics import fmean, stdev
 
+from rich.markup import escape
 from rich.table import Table
 
 from benchmarks.reasoner.runs import Point
@@ -66,6 +67,24 @@ def figure(
     return mean(list(by_problem(runs, measure, iteration).values()))
 
 
+def figures(found: Found) -> dict[str, object]:
+    """For each entrant its measures by iteration with their standard errors, and what it took."""
+    return {
+        name: {
+            "problems": len(runs),
+            **{
+                title: [
+                    [(m := figure(runs, measure, t)).value, m.error] for t in range(length(runs))
+                ]
+                for title, measure in MEASURES.items()
+            },
+            "tokens": figure(runs, lambda point: point.tokens).value,
+            "calls": figure(runs, lambda point: point.calls).value,
+        }
+        for name, runs in found.items()
+    }
+
+
 def table(found: Found) -> Table:
     """A row for each entrant."""
     shown = Table("entrant", "problems", "Pass@1 by iteration", "selected", "tokens", "calls")
@@ -74,7 +93,7 @@ def table(found: Found) -> Table:
         rises = " ".join(f"{figure(runs, right, t).value:.2f}" for t in places)
         last, error = figure(runs, selected), figure(runs, right).error
         shown.add_row(
-            name,
+            escape(name),
             str(len(runs)),
             f"{rises} ± {error:.2f}",
             f"{last.value:.2f} ± {last.error:.2f}",

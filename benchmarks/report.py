@@ -76,6 +76,15 @@ BENCHMARKS = (
         ("--calls", "2000", "--rounds", "2"),
     ),
     Benchmark("grading", "Grading", "Answers graded per second, beside math-verify."),
+    Benchmark(
+        "scaling",
+        "Scaling",
+        "Accuracy by iteration and by token on the synthetic reasoner: TMAS whole and without its "
+        "parts, rivals, along ε, with worse checks. It says whether information flows, not how "
+        "good a real model gets; see [decision 020](decisions/020-what-the-reasoner-showed.md).",
+        ("--to", "scaling", "--fresh", "--images", "docs/images"),
+        ("scaling-ablations.png", "scaling-rivals.png", "scaling-grids.png"),
+    ),
 )
 
 

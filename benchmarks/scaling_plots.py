@@ -30,12 +30,14 @@ def draw_all(
     run = [name for name in compared if name in found]
     ablations = [name for name in run if name.startswith("tmas")]
     rivals = [name for name in run if name not in ablations]
-    _by_iteration_and_token(found, ablations, folder / "ablations.png")
+    _by_iteration_and_token(found, ablations, folder / "scaling-ablations.png")
     if rivals:
-        _by_iteration_and_token(found, [*ablations[:1], *rivals], folder / "rivals.png")
+        _by_iteration_and_token(found, [*ablations[:1], *rivals], folder / "scaling-rivals.png")
     axes = _axes_of(grids, noises, size)
     there = {name: {x: e for x, e in axis.items() if e in found} for name, axis in axes.items()}
-    _along_grids(found, {name: axis for name, axis in there.items() if axis}, folder / "grids.png")
+    _along_grids(
+        found, {name: axis for name, axis in there.items() if axis}, folder / "scaling-grids.png"
+    )
 
 
 def _axes_of(

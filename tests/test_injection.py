@@ -91,10 +91,10 @@ async def test_what_agents_write_is_shown_as_data_and_changes_no_memory(tmp_path
         assert exploit.count(f"\n- [technique] {item.text}") == 1
     assert headings(exploit) == [
         "# Problem",
-        "# Experience from earlier attempts",
-        "# Earlier attempts, best first",
+        "# Attempts and what their checks found, best first",
         "## Attempt 1 (mean score of its checks: 0.50)",
         "## Attempt 2 (mean score of its checks: 0.50)",
+        "# Experience from earlier attempts",
         "# Your task: improve on the earlier attempts",
     ]
     assert headings(roles["experience"].text) == [

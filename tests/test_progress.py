@@ -315,6 +315,20 @@ def test_answers_of_one_value_vote_together_and_the_best_of_them_leads() -> None
     assert result.confidence == pytest.approx(1.1 / 3.0)
 
 
+@pytest.mark.parametrize(("power", "answer"), [(1.0, "7"), (4.0, "42")])
+def test_scores_vote_with_the_power_that_is_set(power: float, answer: str) -> None:
+    rule = progress.rule_of(Settings(score_power=power))
+    low = [rollout(0, i, "7", 0.5) for i in range(4)]
+    state = cut_short(ended(low), rollout(1, 0, "42", 1.0))
+    done = progress.closed(state, progress.grouped(state), rule)
+    after = {**state, **done}
+    result = progress.result(after, rule)
+    assert (result.answer, result.standings[-1].answer) == (answer, answer)
+    assert progress.standing(done, None, rule)["answer"] == answer
+    assert done["leader"] is not None
+    assert done["leader"].answer == answer
+
+
 def test_without_any_known_score_the_most_votes_win() -> None:
     state = ended(
         [rollout(0, 0, "42", None), rollout(0, 1, "42", None)], [rollout(1, 0, "7", None)]

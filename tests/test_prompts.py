@@ -236,6 +236,31 @@ def test_a_folder_replaces_one_template_and_its_hash(tmp_path: Path) -> None:
     assert changed == {"summary"}
 
 
+class Counted:
+    """Counts how often it is rendered."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def __str__(self) -> str:
+        self.times += 1
+        return "said"
+
+
+def test_a_block_is_rendered_once_and_sees_what_the_template_and_its_parents_set(
+    tmp_path: Path,
+) -> None:
+    put(tmp_path, "_base", "{% block system %}S{% endblock %}{% block user %}{% endblock %}")
+    child = (
+        '{% extends "_base.md" %}{% set who = "me" %}'
+        "{% block user %}{{ problem }} {{ who }} {{ super() }}{% endblock %}"
+    )
+    prompts, problem = put(tmp_path, "summary", child), Counted()
+    messages = prompts.render("summary", problem=problem)
+    assert [message["content"] for message in messages] == ["S", "said me"]
+    assert problem.times == 1
+
+
 def test_a_replaced_part_changes_the_hash_of_all_that_include_it(tmp_path: Path) -> None:
     prompts = put(tmp_path, "_answer_form", "Answer in a box.")
     changed = {n for n, h in prompts.hashes().items() if Prompts().hashes()[n] != h}

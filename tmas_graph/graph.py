@@ -81,9 +81,10 @@ async def decide(state: State, runtime: Runtime[Settings]) -> Update:
         await _stop_once(AllCandidatesFailed(cause))
         return {}
     settings, classes = settings_of(runtime), await asyncio.to_thread(progress.grouped, state)
-    done = progress.closed(state, classes)
+    rule = progress.rule_of(settings)
+    done = progress.closed(state, classes, rule)
     stop = progress.stop_reason({**state, **done}, settings, _budget())
-    runtime.stream_writer(progress.standing(done, stop))
+    runtime.stream_writer(progress.standing(done, stop, rule))
     return {
         "iteration": done["iteration"],
         "history": done["history"],
@@ -102,7 +103,8 @@ def what_next(state: State) -> Literal["plan", "finish"]:
 
 async def finish(state: State, runtime: Runtime[Settings]) -> Update:
     """State the answer with the best evidence, that of an iteration cut short included."""
-    result = progress.result(await asyncio.to_thread(progress.concluded, state))
+    rule = progress.rule_of(settings_of(runtime))
+    result = progress.result(await asyncio.to_thread(progress.concluded, state, rule), rule)
     runtime.stream_writer({"event": "result", "result": result})
     return {"result": result}
 

@@ -9,12 +9,12 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from tmas_graph import spending
-from tmas_graph.answers.select import Classes, Selection, Vote, chosen
+from tmas_graph.answers.select import Classes, Selection
 from tmas_graph.answers.voting import group
 from tmas_graph.events import of_standing
 from tmas_graph.models.budget import Budget
 from tmas_graph.settings import Settings
-from tmas_graph.standings import stood
+from tmas_graph.standings import BY_SCORE, Rule, chosen_by, stood
 from tmas_graph.state import Attempt, Mode, Outcome, Result, Rollout, Standing, Stop, digest
 from tmas_graph.usage import Usage
 
@@ -106,7 +106,12 @@ def grouped(state: State) -> Classes:
     return group(answers, tuple(state.get("classes", ())))
 
 
-def closed(state: State, classes: Classes) -> Closed:
+def rule_of(settings: Settings) -> Rule:
+    """How TMAS chooses: every candidate of every iteration votes, as its checks scored it."""
+    return Rule(power=settings.score_power)
+
+
+def closed(state: State, classes: Classes, rule: Rule = BY_SCORE) -> Closed:
     """The state's changes when its iteration ends, all but whether to stop."""
     rollouts = current(state)
     history = (*state.get("history", ()), *(astuple(attempt_of(r)) for r in rollouts))
@@ -117,11 +122,11 @@ def closed(state: State, classes: Classes) -> Closed:
         "history": history,
         "classes": classes,
         "spend": (*state.get("spend", ()), *rows),
-        "leader": _leader(ended, [state.get("leader"), *rollouts]),
+        "leader": _leader(ended, [state.get("leader"), *rollouts], rule),
     }
 
 
-def concluded(state: State) -> State:
+def concluded(state: State, rule: Rule = BY_SCORE) -> State:
     """`state` with the votes of those who came through, where its iteration was cut short.
 
     Like `grouped` it may wait for a grading process: never call it on an event loop.
@@ -130,7 +135,7 @@ def concluded(state: State) -> State:
     if not through:
         return state
     ended = {**state, "rollouts": through}
-    done = closed(ended, grouped(ended))
+    done = closed(ended, grouped(ended), rule)
     votes = {"history": done["history"], "classes": done["classes"], "leader": done["leader"]}
     return {**state, **votes}
 
@@ -144,9 +149,9 @@ def stop_reason(state: State, settings: Settings, budget: Budget | None = None) 
     return "confident" if settings.early_stop and _confident(state, settings) else None
 
 
-def result(state: State) -> Result:
+def result(state: State, rule: Rule = BY_SCORE) -> Result:
     """The answer with the best evidence over all iterations."""
-    leader, choice, spend = state.get("leader"), _choice(state), spending.account(state)
+    leader, choice, spend = state.get("leader"), _choice(state, rule), spending.account(state)
     proof = state["problem"].kind == "proof"
     score = leader.score if leader else None
     return Result(
@@ -159,13 +164,13 @@ def result(state: State) -> Result:
         usage=spending.total(spend),
         spend=spend,
         attempts=attempts(state),
-        standings=_standings(state),
+        standings=_standings(state, rule),
     )
 
 
-def standing(state: State, stop: Stop | None) -> dict[str, Any]:
+def standing(state: State, stop: Stop | None, rule: Rule = BY_SCORE) -> dict[str, Any]:
     """The event that ends an iteration: who leads, and what was spent."""
-    choice, leader, t = _choice(state), state["leader"], state["iteration"] - 1
+    choice, leader, t = _choice(state, rule), state["leader"], state["iteration"] - 1
     score = leader.score if leader else None
     spent = spending.total(spending.account({"spend": state["spend"]}))
     return of_standing(Standing(t, choice.answer, choice.confidence, score, DEPTH), spent, stop)
@@ -187,27 +192,23 @@ def attempt_of(r: Rollout) -> Attempt:
     return Attempt(r.iteration, r.index, r.mode, r.outcome, r.answer, r.score)
 
 
-def _choice(state: State, until: int | None = None) -> Selection:
+def _choice(state: State, rule: Rule, until: int | None = None) -> Selection:
     """The leading answer; after iteration `until`, where one is given."""
-    votes = [
-        Vote(a.answer, a.score, a.iteration, a.index)
-        for a in attempts(state)
-        if until is None or a.iteration <= until
-    ]
-    return chosen(votes, tuple(state.get("classes", ()))[: len(votes)])
+    tried = [a for a in attempts(state) if until is None or a.iteration <= until]
+    return chosen_by(rule, tried, tuple(state.get("classes", ())))[0]
 
 
-def _standings(state: State) -> tuple[Standing, ...]:
+def _standings(state: State, rule: Rule) -> tuple[Standing, ...]:
     kind, history, classes = state["problem"].kind, attempts(state), tuple(state.get("classes", ()))
     done = range(state["iteration"])
-    return tuple(stood(kind, t, history, classes, depth=DEPTH) for t in done)
+    return tuple(stood(kind, t, history, classes, rule=rule, depth=DEPTH) for t in done)
 
 
-def _leader(state: State, rollouts: Sequence[Rollout | None]) -> Rollout | None:
+def _leader(state: State, rollouts: Sequence[Rollout | None], rule: Rule) -> Rollout | None:
     # An answer takes the lead only by new votes, so a rollout that gave it is at hand.
     written = [r for r in rollouts if r is not None and r.solution]
     if state["problem"].kind == "answer":
-        lead = _choice(state).lead
+        lead = _choice(state, rule).lead
         places = zip(attempts(state), state["classes"], strict=True)
         class_of = {(a.iteration, a.index): number for a, number in places}
         written = [r for r in written if lead and class_of[r.iteration, r.index] == lead.number]
@@ -227,7 +228,7 @@ def _confident(state: State, settings: Settings) -> bool:
         return False
     if state["problem"].kind == "proof":
         return all(_proof_holds(attempts(state), t, settings) for t in window)
-    choices = [_choice(state, t) for t in window]
+    choices = [_choice(state, rule_of(settings), t) for t in window]
     leads = [choice.lead for choice in choices]
     return len({lead.number for lead in leads if lead}) == 1 and all(
         lead is not None

@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from pathlib import Path
@@ -12,10 +12,12 @@ from jinja2 import (
     ChoiceLoader,
     FileSystemLoader,
     StrictUndefined,
+    Template,
     TemplateError,
     TemplateNotFound,
     meta,
 )
+from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from tmas_graph.errors import PromptError
@@ -85,7 +87,7 @@ class Prompts:
         try:
             template = _environment(self.folder, self.set).get_template(f"{name}.md")
             context = template.new_context(values)
-            deque(template.root_render_func(context), maxlen=0)  # takes in the parents' blocks
+            _take_in_parents(template, context)
             blocks = {name: "".join(b[0](context)).strip() for name, b in context.blocks.items()}
         except TemplateNotFound as error:
             raise self._missing(error) from None
@@ -124,6 +126,23 @@ class Prompts:
 
     def _where(self) -> str:
         return f"{self.folder} or the shipped prompts" if self.folder else "the shipped prompts"
+
+
+def _take_in_parents(template: Template, context: Context) -> None:
+    """Let `context` have the blocks of the templates that `template` extends, and what they set.
+
+    Only rendering the whole does that; its own blocks are silent then, as they are wanted one by
+    one and would be rendered twice.
+    """
+    own = dict(context.blocks)
+    context.blocks.update({name: [_silent] for name in own})
+    deque(template.root_render_func(context), maxlen=0)
+    for name, mine in own.items():
+        context.blocks[name][:1] = mine
+
+
+def _silent(context: Context) -> Iterator[str]:
+    return iter(())
 
 
 def _turn(block: str) -> tuple[int, int, str]:

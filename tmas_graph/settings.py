@@ -55,10 +55,12 @@ class Settings(Memories, Endpoint):
     """A coin per candidate, or a fixed share of explorers in every iteration."""
     seed: int = Field(0, ge=0, le=2**31 - 1)
     """Seeds mode draws and sampling; the same seed gives the same draws."""
+    score_power: float = Field(4.0, gt=0, le=16)
+    """Power of a candidate's mean score in its vote for an answer; 1: the score as it is."""
     early_stop: bool = True
     """Stop once the leading answer is well ahead and well verified."""
     early_stop_share: float = Field(0.8, gt=0, le=1)
-    """Early stop: least share of the weight that the leading answer holds."""
+    """Early stop: least share of all scores that the leading answer holds."""
     early_stop_score: float = Field(0.9, gt=0, le=1)
     """Early stop: least mean score of the leading answer."""
     early_stop_iterations: int = Field(2, ge=1)

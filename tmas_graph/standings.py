@@ -15,9 +15,11 @@ class Rule:
     how: How = "weighted"
     pool: Literal["all", "last", "first"] = "all"
     """Who votes: all candidates so far, those of the last iteration, or the first of these."""
+    power: float = 1.0
+    """To which the score of a vote is raised before it weighs."""
 
 
-TMAS = Rule()
+BY_SCORE = Rule()
 """Every candidate of every iteration votes with its score."""
 
 
@@ -39,7 +41,7 @@ def chosen_by(
     """
     pool = set(voters(rule, tried))
     voting = [(a, number) for a, number in zip(tried, classes, strict=False) if a in pool]
-    votes = [Vote(a.answer, a.score, a.iteration, a.index) for a, _ in voting]
+    votes = [Vote(a.answer, a.score, a.iteration, a.index, rule.power) for a, _ in voting]
     choice = chosen(votes, tuple(number for _, number in voting), how=rule.how)
     lead = choice.lead.number if choice.lead else None
     return choice, [a for a, number in voting if lead is not None and number == lead]
@@ -51,7 +53,7 @@ def stood(
     history: Sequence[Attempt],
     classes: Classes,
     *,
-    rule: Rule = TMAS,
+    rule: Rule = BY_SCORE,
     depth: int,
 ) -> Standing:
     """How things stood after `iteration` for a problem of this `kind`."""

@@ -9,19 +9,17 @@ from benchmarks.reasoner.statements import LOST, Claim, claims, finding, strateg
 
 def verify(solver: Solver, seen: Read) -> str:
     """Redo each value of the solution; see some of the wrong ones, and doubt some right ones."""
-    lines, flaws = list[str](), 0
-    for name, stated in dict(claims(seen.solution)).items():
-        if solver.doubts(name, stated):
-            flaws += 1
-            mine = solver.redone(name, stated)
-            lines.append(f"The step with ${name} = {stated}$ fails; I get ${name} = {mine}$.")
+    stated, strategy = dict(claims(seen.solution)), strategy_of(seen.solution)
+    look, lines = solver.look(stated.items(), strategy), list[str]()
+    for name, value in stated.items():
+        if name in look.wrong:
+            mine = solver.redone(name, value)
+            lines.append(f"The step with ${name} = {value}$ fails; I get ${name} = {mine}$.")
         else:
-            lines.append(f"I redid it, and ${name} = {stated}$.")
-    strategy = strategy_of(seen.solution)
-    lost = solver.doubts_way(strategy)
-    if lost:
+            lines.append(f"I redid it, and ${name} = {value}$.")
+    if look.lost:
         lines.append(f"The approach itself {LOST}: {strategy or 'it'} leaves a gap.")
-    score = "1" if not (flaws or lost) else "0.5" if flaws == 1 and not lost else "0"
+    score = "1" if not look.faults else "0.5" if look.faults == 1 else "0"
     return "\n".join([*lines, solver.filler(), f"\\boxed{{{score}}}"])
 
 
@@ -49,9 +47,11 @@ def summarise(solver: Solver, seen: Read) -> str:
 
 
 def audit(solver: Solver, seen: Read) -> str:
-    """Redo what a review finds wrong, and say whether its faults are real."""
+    """Redo what a review finds wrong, and say whether its faults are real; or toss a coin."""
     named: list[Claim] = [c for check in seen.checks for c in finding(check).doubted]
     real = sum(solver.doubts(name, value) for name, value in named)
+    if solver.rng.random() < solver.skill.coins:
+        real = solver.rng.choice([0, len(named)])
     score = "1" if real == len(named) else "0.5" if real else "0"
     return f"Of {len(named)} faults that the review names I find {real}.\n\\boxed{{{score}}}"
 
@@ -59,9 +59,8 @@ def audit(solver: Solver, seen: Read) -> str:
 def value(solver: Solver, seen: Read) -> str:
     """Look at the last step, and say where the steps may lead."""
     last = seen.steps.split("\n\n")[-1]
-    wrong = any(solver.doubts(name, stated) for name, stated in dict(claims(last)).items())
     finished = "\\boxed" in last
-    if wrong or solver.doubts_way(strategy_of(seen.steps)):
+    if solver.look(claims(last), strategy_of(seen.steps)).faults:
         return "I doubt the last step. \\boxed{impossible}"
     return f"I find no error. \\boxed{{{'sure' if finished else 'likely'}}}"
 
@@ -69,11 +68,7 @@ def value(solver: Solver, seen: Read) -> str:
 def pick(solver: Solver, seen: Read) -> str:
     """Name the numbers of the solutions in which a look finds the fewest faults."""
     count = int(seen.task.removeprefix("pick the ").split(" ")[0])
-    faults = {
-        one.number: sum(solver.doubts(*claim) for claim in one.claims)
-        + 2 * solver.doubts_way(one.strategy)
-        for one in seen.attempts
-    }
+    faults = {one.number: solver.look(one.claims, one.strategy).faults for one in seen.attempts}
     best = sorted(faults, key=lambda number: (faults[number], number))[:count]
     return f"These have the fewest faults: \\boxed{{{', '.join(map(str, best))}}}"
 

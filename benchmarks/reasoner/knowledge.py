@@ -106,7 +106,7 @@ def _agreed(attempts: Sequence[Seen]) -> dict[str, int]:
         for name, value in one.claims:
             tally.setdefault(name, Counter())[value] += 1
         _count(tally, one.found)
-    return _majorities(tally)
+    return _majorities(tally, least=min(2, len(attempts)))
 
 
 def _count(tally: dict[str, Counter[int]], found: Finding) -> None:
@@ -116,12 +116,12 @@ def _count(tally: dict[str, Counter[int]], found: Finding) -> None:
         tally.setdefault(name, Counter())[value] -= 3
 
 
-def _majorities(tally: Mapping[str, Counter[int]]) -> dict[str, int]:
-    """For each name the value for which more than half of at least two voices speak, if any."""
+def _majorities(tally: Mapping[str, Counter[int]], least: int = 2) -> dict[str, int]:
+    """For each name the value for which more than half of all voices speak, and `least`, if any."""
     found: dict[str, int] = {}
     for name, counts in tally.items():
         (value, most), voices = counts.most_common(1)[0], sum(n for n in counts.values() if n > 0)
-        if most >= 2 and most > voices / 2:
+        if most >= least and most > voices / 2:
             found[name] = value
     return found
 

@@ -55,14 +55,14 @@ def name(solver: Solver, seen: Read) -> str:
 
 def distil(solver: Solver, seen: Read) -> str:
     """Note of one attempt, which nobody has checked, what a look through it leaves standing."""
-    lines = []
-    for stated, found in dict(claims(seen.solution)).items():
-        if solver.doubts(stated, found):
-            lines.append(f"- [pitfall] ${stated} = {found}$ is wrong")
+    stated, strategy, lines = dict(claims(seen.solution)), strategy_of(seen.solution), list[str]()
+    look = solver.look(stated.items(), strategy)
+    for name, value in stated.items():
+        if name in look.wrong:
+            lines.append(f"- [pitfall] ${name} = {value}$ is wrong")
         elif solver.rng.random() < solver.skill.extracts:
-            lines.append(f"- [conclusion] {_phrase(solver, (stated, found))}")
-    strategy = strategy_of(seen.solution)
-    if solver.doubts_way(strategy):
+            lines.append(f"- [conclusion] {_phrase(solver, (name, value))}")
+    if look.lost:
         lines.append(f"- [pitfall] {strategy} {LOST}: it leaves a gap")
     return "\n".join(lines) or "NONE"
 

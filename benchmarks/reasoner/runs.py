@@ -1,7 +1,9 @@
 """Runs of a method on problems of the synthetic reasoner, in memory, and how they went."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from benchmarks.reasoner.direct import Direct, Reasoner
 from benchmarks.reasoner.world import question, world
@@ -9,6 +11,7 @@ from tmas_graph.memory import opening
 from tmas_graph.methods import find
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.checkpointed import BUDGET, CONNECT
+from tmas_graph.parts.method import Workflow
 from tmas_graph.running import follow
 from tmas_graph.settings import Settings
 from tmas_graph.state import Problem, Result
@@ -27,22 +30,54 @@ class Point:
     calls: int
 
 
-async def solved(number: int, method: str, settings: Settings, reasoner: Reasoner) -> list[Point]:
-    """Solve problem `number` by `method`; a point for each iteration.
+@dataclass(frozen=True, slots=True)
+class Ballot:
+    """A candidate's answer, as far as a rule of choosing asks for it."""
+
+    iteration: int
+    index: int
+    answer: str | None
+    score: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A run."""
+
+    points: tuple[Point, ...]
+    """One an iteration."""
+    ballots: tuple[Ballot, ...]
+
+
+def made_of(row: Mapping[str, Any]) -> Made:
+    """The run that `asdict` made `row` of."""
+    points = tuple(Point(**point) for point in row["points"])
+    return Made(points, tuple(Ballot(**ballot) for ballot in row["ballots"]))
+
+
+async def solved(number: int, method: str, settings: Settings, reasoner: Reasoner) -> Made:
+    """Solve problem `number` by `method`.
 
     Raises:
         UnknownPrompt: the method asks for something that the reasoner doesn't know.
     """
     code, text = question(number)
-    found = find(method)
-    settings = found.applied(settings)
+    settings = find(method).applied(settings)
     place = {BUDGET: Budget.of(settings), CONNECT: Direct(reasoner).connect}
     problem = Problem(text, f"p{number}")
     async with opening.held(settings):
         result = await follow(
-            found.build(), {"problem": problem}, {"configurable": place}, settings
+            _built(method), {"problem": problem}, {"configurable": place}, settings
         )
-    return points(result, str(world(code, reasoner.player.skill.nature).answer))
+    gold = str(world(code, reasoner.player.skill.nature).answer)
+    ballots = (Ballot(a.iteration, a.index, a.answer, a.score) for a in result.attempts)
+    return Made(tuple(points(result, gold)), tuple(ballots))
+
+
+@cache
+def _built(method: str) -> Workflow:
+    # To compile the graph takes as long as six calls.
+    return find(method).build()
 
 
 def points(result: Result, gold: str) -> list[Point]:
@@ -61,8 +96,3 @@ def points(result: Result, gold: str) -> list[Point]:
             )
         )
     return made
-
-
-def mean(values: Sequence[float]) -> float:
-    """Their mean."""
-    return sum(values) / len(values)

@@ -1,6 +1,6 @@
 """TMAS drawn in outline around the synthetic reasoner: no prompts, parsers, embeddings or graph.
 
-    python -m benchmarks.reasoner.sketch [--problems 100] [--habit 1.6] [--iterations 8]
+    python -m benchmarks.reasoner.sketch [--problems 100] [--habit 1.6] [--blind 0] [--only TMAS]
 
 Its agents are handed what prompts would tell them if templates left nothing out, parsers lost
 nothing and a bank showed all it has. So it says two things: what of a curve is the reasoner's doing
@@ -70,7 +70,7 @@ class Ended:
     """By the power to which scores are raised before they vote; 1: as TMAS does."""
 
 
-POWERS = (1.0, 2.0, 4.0)
+POWERS = (1.0, 2.0, 3.0, 4.0, 8.0)
 
 
 def run(number: int, seed: int, skill: Skill, shape: Shape) -> list[Ended]:
@@ -137,17 +137,11 @@ def _line(name: str, runs: Iterable[list[Ended]]) -> str:
         f"{fmean(one[t].right for one in many):.2f}" for t in (0, last // 2, last - 2, last)
     )
     chosen = " ".join(f"{fmean(one[-1].selected[p] for one in many):.2f}" for p in POWERS)
-    return f"{name:24} Pass@1 {rises} | selected, scores to the power 1 2 4: {chosen}"
+    return f"{name:24} Pass@1 {rises} | selected, scores to the power 1 2 3 4 8: {chosen}"
 
 
-def main() -> None:
-    """Print what becomes of TMAS, its ablations, and worse checks."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--problems", type=int, default=100)
-    parser.add_argument("--habit", type=float, default=Nature().habit)
-    parser.add_argument("--iterations", type=int, default=Shape().iterations)
-    options = parser.parse_args()
-    skill, own = Skill(nature=Nature(habit=options.habit)), Shape(iterations=options.iterations)
+def _rows(skill: Skill, own: Shape) -> dict[str, tuple[Skill, Shape]]:
+    """TMAS, its ablations, its grids, and worse checks."""
     shapes = {
         "TMAS": own,
         "no experience": replace(own, experience=False),
@@ -157,13 +151,24 @@ def main() -> None:
         **{f"N {n}": replace(own, candidates=n) for n in (2, 4, 12)},
         **{f"M {m}": replace(own, verifications=m) for m in (1, 2, 4, 16)},
     }
-    numbers = range(options.problems)
-    for name, shape in shapes.items():
-        print(_line(name, (run(number, 0, skill, shape) for number in numbers)), flush=True)
-    for noise in (0.25, 0.5, 0.75, 1.0):
-        worse = skill.with_noise(noise)
-        runs = (run(number, 0, worse, own) for number in numbers)
-        print(_line(f"noise {noise:g}", runs), flush=True)
+    noisy = {f"noise {x:g}": (skill.with_noise(x), own) for x in (0.25, 0.5, 0.75, 1.0)}
+    return {name: (skill, shape) for name, shape in shapes.items()} | noisy
+
+
+def main() -> None:
+    """Print what becomes of each."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--problems", type=int, default=100)
+    parser.add_argument("--habit", type=float, default=Nature().habit)
+    parser.add_argument("--blind", type=float, default=Skill().blind)
+    parser.add_argument("--iterations", type=int, default=Shape().iterations)
+    parser.add_argument("--only", default="", help="rows whose names match this expression")
+    options = parser.parse_args()
+    skill = Skill(nature=Nature(habit=options.habit), blind=options.blind)
+    for name, (whose, shape) in _rows(skill, Shape(iterations=options.iterations)).items():
+        if re.search(options.only, name):
+            runs = (run(number, 0, whose, shape) for number in range(options.problems))
+            print(_line(name, runs), flush=True)
 
 
 if __name__ == "__main__":

@@ -38,10 +38,17 @@ class Skill:
     """Finds a wrong value: sensitivity for values that are wrong in an odd way."""
     sees_temptation: float = 0.45
     """Finds a wrong value that most would find, too."""
+    blind: float = 0.0
+    """Share of the tempting values that no check finds wrong, so that all checks err together.
+
+    The others are seen as much more often, so that one check alone is as good as before.
+    """
     false_alarm: float = 0.03
     """Takes a right value for a wrong one, or a way that works for a dead end: 1 − specificity."""
     sees_dead_end: float = 0.3
     """Notices that an approach can't reach the goal."""
+    coins: float = 0.0
+    """Share of checks that look at nothing: half of them pass, half blame one step at random."""
 
     # Noting
     extracts: float = 0.9
@@ -49,16 +56,15 @@ class Skill:
     names: float = 0.95
     """Names the strategy of an attempt."""
 
+    def seen(self, blind_spot: bool) -> float:
+        """The chance to find a tempting value wrong, there or elsewhere."""
+        return 0.0 if blind_spot else min(1.0, self.sees_temptation / (1 - self.blind))
+
     def with_noise(self, noise: float) -> "Skill":
-        """The same reasoner as a worse verifier: at 0 as it is, at 1 no better than a coin."""
+        """The same reasoner as a worse verifier: at 0 as it is, at 1 no better than a coin.
 
-        def worse(chance: float) -> float:
-            return chance * (1 - noise) + 0.5 * noise
-
-        return replace(
-            self,
-            sees_slip=worse(self.sees_slip),
-            sees_temptation=worse(self.sees_temptation),
-            false_alarm=worse(self.false_alarm),
-            sees_dead_end=worse(self.sees_dead_end),
-        )
+        What falls in a straight line are sensitivity and specificity of one check of a whole
+        solution, as verifiers are measured. Worse chances for each value would fall as their
+        product: of solutions with six right values a coin per value passes one in sixty-four.
+        """
+        return replace(self, coins=self.coins * (1 - noise) + noise)

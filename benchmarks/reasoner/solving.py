@@ -5,14 +5,14 @@ to which they lead. It never learns whether that is right.
 """
 
 import random
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from benchmarks.reasoner import knowledge
 from benchmarks.reasoner.knowledge import Knowledge
 from benchmarks.reasoner.reading import Read
 from benchmarks.reasoner.skill import Skill
-from benchmarks.reasoner.statements import answer_of, claims, strategy_of
+from benchmarks.reasoner.statements import Claim, answer_of, claims, strategy_of
 from benchmarks.reasoner.world import Value, World
 
 FILLER = (
@@ -24,6 +24,18 @@ FILLER = (
 )
 _NOTHING = Knowledge()
 _VALUES_A_STEP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What someone finds who looks through a solution."""
+
+    wrong: frozenset[str] = frozenset()
+    """Names of the values that seem wrong."""
+    lost: bool = False
+    """Whether the approach seems to be a dead end."""
+    faults: int = 0
+    """How much seems wrong: a value is one fault, an approach two; two or more fail a solution."""
 
 
 class Solver:
@@ -75,7 +87,7 @@ class Solver:
     def improve(self, seen: Read) -> str:
         """Look through one's own solution, and redo what one doubts."""
         stated = dict(claims(seen.solution))
-        doubted = {name for name, value in stated.items() if self.doubts(name, value)}
+        doubted = self.look(stated.items(), strategy_of(seen.solution)).wrong
         known = Knowledge(
             trusted={name: value for name, value in stated.items() if name not in doubted},
             wrong={name: frozenset({stated[name]}) for name in doubted},
@@ -109,7 +121,7 @@ class Solver:
         if stated == value.right:
             chance = skill.false_alarm
         elif stated == value.tempting:
-            chance = skill.sees_temptation
+            chance = skill.seen(self.place.draw(name) < skill.blind)
         return self.rng.random() < chance
 
     def doubts_way(self, strategy: str | None) -> bool:
@@ -117,10 +129,17 @@ class Solver:
         alarm = self.skill.false_alarm if strategy in self.place.viable else None
         return self.rng.random() < (self.skill.sees_dead_end if alarm is None else alarm)
 
-    def faults(self, text: str) -> int:
-        """How many faults a look through `text` finds."""
-        wrong = sum(self.doubts(name, value) for name, value in dict(claims(text)).items())
-        return wrong + 2 * self.doubts_way(strategy_of(text))
+    def look(self, stated: Iterable[Claim], strategy: str | None) -> Look:
+        """Look through what a solution states; one that is a coin fails half of all."""
+        told = dict(stated)
+        if self.rng.random() < self.skill.coins:
+            if self.rng.random() < 0.5:
+                return Look()
+            blamed = self.rng.choice([*told, None])
+            return Look(frozenset([blamed] if blamed else []), blamed is None, faults=2)
+        wrong = frozenset(name for name, value in told.items() if self.doubts(name, value))
+        lost = self.doubts_way(strategy)
+        return Look(wrong, lost, len(wrong) + 2 * lost)
 
     def redone(self, name: str, stated: int) -> int:
         """What someone gets who takes "name = stated" for wrong."""
@@ -167,7 +186,7 @@ class Solver:
         return self.place.derived(value, self.skill.derives, wrong, self.rng)
 
     def _graded(self, written: str) -> str:
-        faults = self.faults(written)
+        faults = self.look(claims(written), strategy_of(written)).faults
         score = "1" if not faults else "0.5" if faults == 1 else "0"
         doubt = "I see no gap." if not faults else f"I am not sure of {faults} steps."
         # The assessment says no value again, so that nobody reads it as part of the solution.

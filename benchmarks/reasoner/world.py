@@ -112,6 +112,10 @@ class World:
             return value.right
         return rng.choice([n for n in range(1, 100) if n != value.right and n not in avoid])
 
+    def draw(self, name: str) -> float:
+        """A number in [0, 1) that belongs to the value `name`: alike for all who look at it."""
+        return random.Random(f"{self.code} {name} draw").random()
+
     def _viable(self, rng: random.Random) -> list[str]:
         first = rng.random() < self.nature.easy
         hidden = rng.sample(self.strategies[2:] or self.strategies, self.nature.viable)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +22,21 @@ def test_a_half_and_its_decimal_are_one_class():
     assert chosen.answer == "1/2"
     assert chosen.classes[0].votes == 2
     assert chosen.confidence == pytest.approx(1.0 / 1.8)
+
+
+def test_a_power_lets_high_scores_decide_and_makes_no_choice_look_surer():
+    pool = votes(*(("wrong", 0.5, t, 0) for t in range(4)), ("right", 1.0, 4, 0))
+    plain, raised = (
+        select([replace(vote, power=power) for vote in pool], same_text) for power in (1.0, 4.0)
+    )
+    assert (plain.answer, plain.confidence) == ("wrong", pytest.approx(2 / 3))
+    assert (raised.answer, raised.confidence) == ("right", pytest.approx(1 / 3))
+
+
+def test_low_scores_to_a_high_power_are_still_told_apart():
+    pool = votes(("a", 0.2, 0, 0), ("b", 0.1, 1, 0))
+    chosen = select([replace(vote, power=16) for vote in pool], same_text)
+    assert chosen.answer == "a"
 
 
 def test_each_way_can_choose_another_answer():

@@ -26,6 +26,8 @@ async def test_what_prompts_share_comes_first(tmp_path: Path) -> None:
     for role in ("solution", "verification", "summary", "guideline"):
         assert parts["ours"][role] >= parts["task first, single"][role] - 0.05
         assert parts["ours"][role] > parts["numbered, single"][role]
+    # Who exploits is shown what the agents of the banks were shown just before.
+    assert parts["ours"]["solution"] > 0.75
     # The solution, and for the guidelines all attempts, were in other prompts before.
     assert parts["ours"]["summary"] > 2 * parts["task first, single"]["summary"]
     assert parts["ours"]["guideline"] > 2 * parts["task first, single"]["guideline"]

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import curves, promises, scaling, scaling_plots
+from benchmarks import curves, promises, scaling_plots, scaling_runs, voting_rules
+from benchmarks.arms import GRIDS, NOISES, Entrant, Job, Size, compared, gridded, planned
 from benchmarks.reasoner import sketch
 from benchmarks.reasoner.direct import Reasoner
 from benchmarks.reasoner.play import Player
-from benchmarks.reasoner.runs import Point, solved
+from benchmarks.reasoner.runs import Ballot, Made, Point, solved
 from benchmarks.reasoner.skill import Skill
-from benchmarks.reasoner.world import Nature
+from benchmarks.reasoner.world import Nature, question, world
 from tmas_graph.settings import Settings
 
-SIZE = scaling.Size(candidates=3, verifications=3, iterations=3)
+SIZE = Size(candidates=3, verifications=3, iterations=3)
 
 
 def runs(*rights: float) -> list[list[Point]]:
@@ -25,7 +26,7 @@ def runs(*rights: float) -> list[list[Point]]:
 
 def everything(**changed: float) -> curves.Found:
     """Five problems for every entrant, with how it ends for those that are named."""
-    entrants = [*scaling.compared(SIZE), *scaling.gridded(SIZE)]
+    entrants = [*compared(SIZE), *gridded(SIZE)]
     ends = {entrant.name: 0.2 for entrant in entrants} | {"tmas": 0.9}
     ends |= {name.replace("_", "-"): end for name, end in changed.items()}
     return {
@@ -35,7 +36,7 @@ def everything(**changed: float) -> curves.Found:
 
 
 def verdicts(found: curves.Found) -> dict[str, str]:
-    kept = promises.judged(found, scaling.NOISES)
+    kept = promises.judged(found, NOISES)
     return {one.text: one.verdict for one in kept if one.measure == "Pass@1"}
 
 
@@ -49,11 +50,9 @@ def test_a_promise_holds_only_if_the_whole_interval_is_on_its_side() -> None:
 
 def test_a_cliff_is_seen() -> None:
     assert verdicts(everything())["no cliff: the step to noise 0.25"] == "does not hold"
-    gradual = {f"tmas, noise {n:g}": 0.9 - 0.7 * n for n in scaling.NOISES}
+    gradual = {f"tmas, noise {n:g}": 0.9 - 0.7 * n for n in NOISES}
     found = everything(**gradual)
-    assert {verdicts(found)[f"no cliff: the step to noise {n:g}"] for n in scaling.NOISES} == {
-        "holds"
-    }
+    assert {verdicts(found)[f"no cliff: the step to noise {n:g}"] for n in NOISES} == {"holds"}
 
 
 def test_a_run_that_ended_early_stands_as_at_its_end() -> None:
@@ -69,36 +68,86 @@ def test_figures_have_the_spread_over_problems() -> None:
 def test_tables_and_plots_are_made_of_it(tmp_path: Path) -> None:
     found = everything()
     assert curves.table(found).row_count == len(found)
-    assert promises.table(promises.judged(found, scaling.NOISES)).row_count
-    names = [entrant.name for entrant in scaling.compared(SIZE)]
-    scaling_plots.draw_all(found, names, scaling.GRIDS, scaling.NOISES, SIZE, tmp_path)
+    assert promises.table(promises.judged(found, NOISES)).row_count
+    names = ["tmas", "tmas-neither", "rsa", "rse"]
+    scaling_plots.draw_all(found, names, GRIDS, NOISES, SIZE, tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {
-        "ablations.png", "grids.png", "rivals.png",
+        "scaling-ablations.png", "scaling-grids.png", "scaling-rivals.png",
     }  # fmt: skip
 
 
 def test_each_run_is_planned_once_and_grids_leave_out_what_is_compared_anyway() -> None:
-    keys = [job.key for job in scaling.planned(scaling.Size(), 3, 2, 2)]
+    entrants = [*compared(Size()), *gridded(Size())]
+    keys = [job.key for job in planned(entrants, Size(), 3, 2)]
     assert len(keys) == len(set(keys))
-    assert "tmas[epsilon=0.2]" not in {entrant.name for entrant in scaling.gridded(SIZE)}
+    assert "tmas[epsilon=0.2]" not in {entrant.name for entrant in gridded(SIZE)}
+
+
+def test_without_more_ado_the_most_telling_entrants_are_run() -> None:
+    few, all_of_them = ({e.name for e in compared(Size(), whole=w)} for w in (False, True))
+    assert few < all_of_them
+    assert {e.name for e in gridded(Size(), whole=False)} < {e.name for e in gridded(Size())}
+
+
+def ballots(*given: tuple[int, str, float]) -> list[Ballot]:
+    return [Ballot(t, n, answer, score) for n, (t, answer, score) in enumerate(given)]
+
+
+def test_rules_of_choosing_differ_where_many_bad_votes_stand_against_few_good_ones() -> None:
+    cast = ballots((0, "1", 0.5), (0, "1", 0.5), (1, "1", 0.5), (1, "2", 1.0))
+    for rule, answer in {
+        "power 2": "2", "majority": "1", "best score": "2", "mean score": "2",
+        "last iteration": "2",
+    }.items():  # fmt: skip
+        assert voting_rules.choice(cast, voting_rules.RULES[rule]) == answer
+    assert voting_rules.choice(cast, voting_rules.PLAIN) == "1"
+
+
+def test_rules_are_compared_for_each_kind_of_tmas_and_over_all() -> None:
+    right = str(world(question(0)[0], Nature()).answer)
+    run = Made((), tuple(ballots((0, "1", 0.5), (0, "1", 0.5), (0, "1", 0.5), (0, right, 1.0))))
+    names = ("tmas", "tmas-neither", "rsa")
+    rows = voting_rules.compared({Job(Entrant(name), 0, 0, SIZE): run for name in names})
+    better = [row for row in rows if row.rule == "power 2"]
+    assert {row.entrant: row.value for row in better} == {
+        "tmas": 1, "tmas-neither": 1, "all of them": 1,
+    }  # fmt: skip
+    assert voting_rules.table(rows).row_count == 3
 
 
 def test_runs_that_the_file_holds_are_not_made_again(tmp_path: Path) -> None:
-    file = tmp_path / "scaling.json"
-    jobs = [scaling.Job(scaling.Entrant("chain-of-thought"), n, 0, SIZE) for n in range(2)]
-    first = scaling.all_runs(jobs[:1], 1, file)
+    file = tmp_path / "scaling.jsonl"
+    jobs = [Job(Entrant("chain-of-thought"), n, 0, SIZE) for n in range(2)]
+    first = scaling_runs.all_runs(jobs[:1], 1, file)
     text = file.read_text()
-    assert scaling.all_runs(jobs[:1], 1, file) == first
+    assert scaling_runs.all_runs(jobs[:1], 1, file) == first
     assert file.read_text() == text
-    assert set(scaling.all_runs(jobs, 1, file)["chain-of-thought"]) == {"p0", "p1"}
+    assert scaling_runs.all_runs(jobs, 1, file).keys() == {*jobs}
+
+
+def test_a_line_that_was_cut_off_is_a_run_that_was_not_made(tmp_path: Path) -> None:
+    file = tmp_path / "scaling.jsonl"
+    jobs = [Job(Entrant("chain-of-thought"), n, 0, SIZE) for n in range(2)]
+    both = scaling_runs.all_runs(jobs, 1, file)
+    text = file.read_text()
+    file.write_text(text[:-20])
+    assert [*scaling_runs.kept(file)] == [jobs[0].key]
+    assert scaling_runs.all_runs(jobs, 1, file) == both
+    assert file.read_text() == text
+
+
+def test_when_the_time_is_over_no_run_is_begun(tmp_path: Path) -> None:
+    jobs = [Job(Entrant("chain-of-thought"), 0, 0, SIZE)]
+    assert scaling_runs.all_runs(jobs, 1, tmp_path / "none.jsonl", seconds=0) == {}
 
 
 def pass_at_1(method: str, skill: Skill, settings: Settings) -> float:
     """Of the last iteration, over a few problems that one strategy alone makes hard."""
 
-    async def all_of_them() -> list[list[Point]]:
+    async def all_of_them() -> list[tuple[Point, ...]]:
         reasoner = Reasoner(Player(skill))
-        return [await solved(number, method, settings, reasoner) for number in range(6)]
+        made = [await solved(number, method, settings, reasoner) for number in range(4)]
+        return [run.points for run in made]
 
     ends = [run[-1].right for run in asyncio.run(all_of_them())]
     return sum(ends) / len(ends)
@@ -107,7 +156,7 @@ def pass_at_1(method: str, skill: Skill, settings: Settings) -> float:
 def test_values_that_the_experience_bank_carries_make_solutions_right() -> None:
     easy = Nature(strategies=2, viable=2, easy=1.0, shared_values=5, own_values=0)
     skill = replace(Skill(nature=easy), derives=0.6)
-    settings = scaling.Size(candidates=3, verifications=4, iterations=3).settings(0)
+    settings = Size(candidates=3, verifications=4, iterations=3).settings(0)
     alone, carried = (
         pass_at_1(m, skill, settings) for m in ("self-consistency[candidates=9]", "tmas[epsilon=0]")
     )

@@ -28,11 +28,13 @@ class Vote:
     """The mean score; unknown weighs nothing."""
     iteration: int
     index: int
+    power: float = 1.0
+    """Above 0. The higher, the more a high score counts beside many low ones."""
 
     @property
     def weight(self) -> float:
-        """What the vote adds to its answer."""
-        return self.score or 0.0
+        """What the vote adds to its answer: its score to the power `power`."""
+        return float((self.score or 0.0) ** self.power)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,8 @@ class AnswerClass:
     """The highest weight of one vote."""
     score: float | None
     """Mean of the known scores."""
+    total: float
+    """Sum of the known scores: the weight, were the power 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +65,10 @@ class Selection:
 
     answer: str | None
     confidence: float
-    """The chosen class's share: of the weight, or of the votes for a majority; 0 for none."""
+    """The chosen class's share: of the scores, or of the votes for a majority; 0 for none.
+
+    Not of the weight: a power that lets high scores decide would make any choice look sure.
+    """
     classes: tuple[AnswerClass, ...]
     votes: int
     unanswered: int
@@ -100,7 +107,9 @@ def chosen(votes: Sequence[Vote], classes: Classes, *, how: How = "weighted") ->
             members.setdefault(number, []).append(vote)
     summed = [_summed(number, given) for number, given in members.items()]
     weightless = not any(each.weight for each in summed)
-    ranked = sorted(summed, key=lambda each: _rank(each, "majority" if weightless else how))
+    scale = max((each.weight for each in summed), default=0.0) or 1.0
+    by: How = "majority" if weightless else how
+    ranked = sorted(summed, key=lambda each: _rank(each, by, scale))
     shares = [_share(each, how) for each in ranked]
     total, count = sum(shares), sum(each.votes for each in ranked)
     confidence = shares[0] / total if total > 0 else 0.0
@@ -158,14 +167,18 @@ def _summed(number: int, votes: Sequence[Vote]) -> AnswerClass:
         index=min(vote.index for vote in votes if vote.iteration == latest),
         best=best.weight,
         score=sum(scores) / len(scores) if scores else None,
+        total=sum(scores),
     )
 
 
 def _share(each: AnswerClass, how: How) -> float:
-    return float(each.votes) if how == "majority" else each.weight
+    return float(each.votes) if how == "majority" else each.total
 
 
-def _rank(each: AnswerClass, how: How) -> tuple[float, int, float, int]:
-    """Sort the best class first."""
-    first = each.best if how == "best" else _share(each, how)
-    return -round(first, 9), -each.iteration, -each.best, each.index
+def _rank(each: AnswerClass, how: How, scale: float) -> tuple[float, int, float, int]:
+    """Sort the best class first; weights that differ by a billionth of `scale` are equal."""
+    if how == "majority":
+        first = float(each.votes)
+    else:
+        first = round((each.best if how == "best" else each.weight) / scale, 9)
+    return -first, -each.iteration, -each.best, each.index
