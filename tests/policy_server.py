@@ -18,7 +18,8 @@ from tiny_models import tiny_qwen
 from tmas_graph.errors import PolicyMismatch
 from tmas_graph.grpo import parity
 from tmas_graph.grpo.interfaces import Endpoint, Tools
-from tmas_graph.grpo.sampling import Sample, Served
+from tmas_graph.grpo.samples import Sample
+from tmas_graph.grpo.sampling import Served
 from tmas_graph.grpo.settings import RunSettings
 from tmas_graph.grpo.settings_file import resolved
 from tmas_graph.grpo.weights import full_weights
@@ -79,7 +80,8 @@ class PolicyServer:
             chance = torch.Generator().manual_seed(seed)
             [drawn] = torch.multinomial(logs.exp(), 1, generator=chance).tolist()
             text, logprobs = (*SYMBOLS, "")[drawn], (float(logs[drawn]),)
-            yield Sample(prompt, (drawn,), logprobs, text, "stop", self.served.version, seed)
+            version = self.served.version
+            yield Sample(prompt, (drawn,), logprobs, text=text, version=version, seed=seed)
 
     async def check(self, prompt, logprobs) -> parity.Parity:
         group = await self.group(prompt, 0, 2)

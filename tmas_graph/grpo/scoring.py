@@ -20,7 +20,6 @@ from tmas_graph.grpo.rewards import (
 )
 from tmas_graph.grpo.rows import Row
 from tmas_graph.grpo.samples import Rate, Sample, TrainingRow, rows_of
-from tmas_graph.grpo.sampling import Sample as Drawing
 
 _AT_ONCE = 16
 """Completions that are judged side by side; a judge is mostly waited for."""
@@ -85,7 +84,7 @@ class Scoring:
         )
 
 
-def completion_of(sample: Drawing, mode: Mode, row: Row) -> Completion:
+def completion_of(sample: Sample, mode: Mode, row: Row) -> Completion:
     """Give a sample as its reward sees it."""
     bank = {
         "experience": row.experience,
@@ -96,21 +95,8 @@ def completion_of(sample: Drawing, mode: Mode, row: Row) -> Completion:
 
 def training_rows(scored: Sequence[Scored]) -> tuple[TrainingRow, ...]:
     """Give the rows of a step; groups that teach nothing are left out."""
-    return rows_of(
-        [[trained(sample) for sample in group.drawn.samples] for group in scored],
-        [group.advantages for group in scored],
-    )
-
-
-def trained(sample: Drawing) -> Sample:
-    """Give a drawn sample as the trainer learns from it."""
-    return Sample(
-        sample.prompt_ids,
-        sample.completion_ids,
-        sample.sampler_logprobs,
-        finish_reason=sample.finish_reason,
-        version=sample.version,
-    )
+    groups = [group.drawn.samples for group in scored]
+    return rows_of(groups, [group.advantages for group in scored])
 
 
 def told(scored: Sequence[Scored], version: int) -> Mapping[str, Rate]:
