@@ -5,7 +5,7 @@ import pytest
 from cli.conftest import Tmas
 from endpoints.reasoner import Reasoner
 from endpoints.scripted import server
-from policy_server import prepared
+from toy_run import prepared
 
 from tmas_graph.cli.train_run import tools_of, tried
 from tmas_graph.errors import SettingsError

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from policy_server import PROBLEMS, SYMBOLS, prepared
 from tokenizers import Tokenizer, models, pre_tokenizers
+from toy_run import PROBLEMS, SYMBOLS, prepared
 from transformers import PreTrainedTokenizerFast
 
 from tmas_graph.errors import StorageError

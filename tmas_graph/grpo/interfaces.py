@@ -64,10 +64,11 @@ TryTmas = Callable[[Served, Sequence[Row], int], Awaitable[Mapping[str, Rate]]]
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """How completions are judged; all of it is called in a thread beside the event loop."""
+    """How completions are judged; `grader` and `similarity` are called in threads."""
 
     grader: Grader
     similarity: Similarity
     judge: Judge | None = None
+    """None: that of the settings, if they name one."""
     try_tmas: TryTmas | None = None
     """None: TMAS isn't tried with the policy."""

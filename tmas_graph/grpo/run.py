@@ -4,13 +4,13 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 import torch
 
-from tmas_graph.grpo import starting, weights
+from tmas_graph.grpo import judging, starting, weights
 from tmas_graph.grpo.asking import Asking
 from tmas_graph.grpo.checkpoint import TrainState
 from tmas_graph.grpo.drawing import Drawing
@@ -49,6 +49,8 @@ class Surroundings:
     """By default answers are compared letter by letter, and strategies word by word."""
     open_endpoint: OpenEndpoint = open_vllm
     watch: Watch = field(default_factory=Unwatched)
+    judge_key: str = ""
+    """API key of the judge that the settings name."""
 
 
 def train(
@@ -85,9 +87,13 @@ async def _trained(learner: Learner, around: Surroundings) -> TrainState:
     else:
         # All data is read before the server is asked for anything.
         asking = starting.asking_of(settings, starting.rows_of(settings))
-        async with around.open_endpoint(settings, talk.ranks) as endpoint:
+        async with (
+            judging.opened(settings.novelty.judge, around.judge_key, settings.out) as judge,
+            around.open_endpoint(settings, talk.ranks) as endpoint,
+        ):
+            tools = replace(around.tools, judge=around.tools.judge or judge)
             try:
-                state = await _reinforced(learner, around.tools, endpoint, asking)
+                state = await _reinforced(learner, tools, endpoint, asking)
             finally:
                 await endpoint.pusher.close()
     final = settings.out / FINAL
