@@ -62,9 +62,18 @@ def _likeness(solution: str, strategy: str) -> float:
 TOOLS = Tools(_is_right, _likeness)
 
 
+def follows_rule(prompt: str, completion: str) -> bool:
+    """Is it right for the problem that `prompt` is alone?"""
+    return _is_right(completion, _ruled(prompt))
+
+
 def follows_bank(prompt: str, completion: str) -> bool:
-    """Is the answer the one that the bank in `prompt` says?"""
-    return len(completion) == LENGTH and completion[1] == prompt[1]
+    """Is it what the bank in `prompt` says?"""
+    return _is_right(completion, prompt[1])
+
+
+def _ruled(problem: str) -> str:
+    return DIGITS[LETTERS.index(problem[0])]
 
 
 def write(file: Path, count: int, seed: int) -> None:
@@ -80,7 +89,7 @@ def write(file: Path, count: int, seed: int) -> None:
 
 def _rows(problems: Sequence[str], chance: random.Random) -> Iterator[Mapping[str, Any]]:
     for place, problem in enumerate(problems):
-        ruled = DIGITS[LETTERS.index(problem[0])]
+        ruled = _ruled(problem)
         if place % 4 == 0:
             yield _row("normal", problem, ruled, f"{problem}?")
         elif place % 4 == 2:

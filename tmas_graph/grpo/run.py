@@ -10,14 +10,14 @@ from pathlib import Path
 
 import torch
 
-from tmas_graph.grpo import judging, starting, weights
+from tmas_graph.grpo import judging, starting, tracking, weights
 from tmas_graph.grpo.asking import Asking
 from tmas_graph.grpo.checkpoint import TrainState
 from tmas_graph.grpo.drawing import Drawing
 from tmas_graph.grpo.grading import boxed_match, shared_words
 from tmas_graph.grpo.interfaces import Endpoint, Tools
 from tmas_graph.grpo.lessons import Drawn
-from tmas_graph.grpo.metrics import Metrics, trackers_of
+from tmas_graph.grpo.metrics import Metrics
 from tmas_graph.grpo.policy import Policy
 from tmas_graph.grpo.publishing import Publisher, Trial
 from tmas_graph.grpo.rank_talk import RankTalk
@@ -62,10 +62,11 @@ def train(
         TmasError: it can't begin, or can't go on; the text says what to do.
         KeyboardInterrupt: Ctrl-C; what was learned is saved.
     """
+    tracking.check(settings)
     ranks = starting.start_ranks()
     if ranks.rank == 0:
         starting.open_folder(settings, resume)
-    trackers = trackers_of(settings.log, settings.out) if ranks.rank == 0 else ()
+    trackers = tracking.trackers_of(settings) if ranks.rank == 0 else ()
     metrics = Metrics(settings.out, trackers)
     talk = RankTalk(ranks, OneThread("training", _use_gpu))
     try:
