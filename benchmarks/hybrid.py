@@ -1,6 +1,7 @@
 """The hybrid reward and correctness alone, on a toy task: who uses the bank, who finds new ways?
 
-    python -m benchmarks.hybrid [--seeds 3] [--steps 240] [--plot FILE] [--keep FOLDER]
+    python -m benchmarks.hybrid [--seeds 3] [--steps 240] [--set NAME=VALUE] [--plot FILE]
+        [--keep FOLDER]
 
 Each seed has an untrained policy, a file of prompts and the draws of its own, which both presets
 share; they go through the trainer of `tmas train run`, with nothing but the preset changed. The
@@ -19,6 +20,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, product
+from math import isnan
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import fmean
@@ -33,10 +35,9 @@ from benchmarks.policy_server import PolicyServer
 from tmas_graph.grpo.dumping import file_of
 from tmas_graph.grpo.run import Surroundings, train
 from tmas_graph.grpo.settings import Preset, RunSettings
-from tmas_graph.grpo.settings_file import resolved
+from tmas_graph.grpo.settings_file import load
 
-GROUPS = 12
-"""Of a step."""
+CONFIG = Path(__file__).with_suffix(".toml")
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 PARTS = 16
 """Stretches of a run that have a point each in the plot."""
@@ -88,38 +89,35 @@ Run = dict[str, list[float]]
 """By measure: a value for each stretch of the run, then the one that counts."""
 
 
-def settings_of(folder: Path, preset: Preset, seed: int, steps: int) -> RunSettings:
-    """Settings of a run whose model and data are in `folder`."""
-    model = {"model": str(folder / "model"), "lora": "none", "autocast": "none"}
-    return resolved(
-        {
-            "preset": preset,
-            "out": str(folder / "run"),
-            "steps": steps,
-            "seed": seed,
-            "data": {"train": str(folder / "train.parquet"), "shuffle": False},
-            "model": {**model, "gradient_checkpointing": False},
-            "server": {"push": "disk"},
-            "sampling": {"groups": GROUPS, "max_tokens": hybrid_task.LENGTH, "ahead": 0},
-            "novelty": {"min_words": 0},
-            "optimizer": {"learning_rate": 3e-3},
-            "checkpoints": {"every": steps},
-        },
-        "benchmarks.hybrid",
-    )
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What all runs have in common."""
+
+    folder: Path
+    """Each run leaves what it writes there, under its name."""
+    steps: int
+    changes: tuple[str, ...] = ()
+    """To the settings, as after `tmas train run --set`."""
 
 
-def trained(folder: Path, steps: int, preset: Preset, seed: int) -> Run:
-    """Train once, and measure; what the run writes is left in `folder`, under its name."""
+def trained(plan: Plan, preset: Preset, seed: int) -> Run:
+    """Train once, and measure."""
     torch.set_num_threads(1)  # two of them run side by side, and tensors are tiny
-    own = folder / f"{preset}-{seed}"
+    own = plan.folder / f"{preset}-{seed}"
     own.mkdir(parents=True)
-    hybrid_task.model(seed).save_pretrained(own / "model")
-    hybrid_task.write(own / "train.parquet", GROUPS * steps, seed)
+    settings = settings_of(plan, preset, seed, own)
+    hybrid_task.model(seed).save_pretrained(settings.model.model)
+    hybrid_task.write(settings.data.train, settings.sampling.groups * plan.steps, seed)
     server = PolicyServer(hybrid_task.model(seed), hybrid_task.SYMBOLS, hybrid_task.LENGTH)
-    settings = settings_of(own, preset, seed, steps)
     train(settings, Surroundings(hybrid_task.TOOLS, server.opened))
-    return _measured(settings.out, steps)
+    return _measured(settings.out, plan.steps)
+
+
+def settings_of(plan: Plan, preset: Preset, seed: int, own: Path) -> RunSettings:
+    """Give the settings of a run, with model and data in the folder `own`."""
+    ours = {"preset": preset, "seed": seed, "steps": plan.steps, "out": own / "run"}
+    ours |= {"model.model": own / "model", "data.train": own / "train.parquet"}
+    return load(CONFIG, [*(f"{name}={value}" for name, value in ours.items()), *plan.changes])
 
 
 def _measured(run: Path, steps: int) -> Run:
@@ -136,11 +134,11 @@ def _records(run: Path, after: int, last: int) -> Iterator[Record]:
         yield from map(json.loads, file_of(run, step).read_text(encoding="utf-8").splitlines())
 
 
-def all_trained(folder: Path, steps: int, seeds: int) -> dict[Preset, list[Run]]:
+def all_trained(plan: Plan, seeds: int) -> dict[Preset, list[Run]]:
     """Train all, two at a time, both presets of a seed side by side."""
     jobs = list(product(range(seeds), PRESETS))
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        runs = pool.map(partial(trained, folder, steps), [p for _, p in jobs], [s for s, _ in jobs])
+        runs = pool.map(partial(trained, plan), [p for _, p in jobs], [s for s, _ in jobs])
         found = list(zip(jobs, runs, strict=True))
     return {preset: [run for (_, own), run in found if own == preset] for preset in PRESETS}
 
@@ -161,6 +159,17 @@ def _spread(values: Sequence[float], sign: str = "") -> str:
     return f"{mean:{sign}.1f} ({least:{sign}.1f} to {most:{sign}.1f})"
 
 
+def _figures(found: Mapping[Preset, Sequence[Run]]) -> Any:
+    """The same with null for NaN, which JSON doesn't know."""
+    return {
+        preset: [
+            {name: [None if isnan(one) else one for one in run[name]] for name in run}
+            for run in runs
+        ]
+        for preset, runs in found.items()
+    }
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train all, print the table, draw."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -168,14 +177,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=240)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the course of the runs")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the runs there")
+    parser.add_argument(
+        "--set",
+        dest="changes",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="change a setting of all runs, e.g. advantages.equal_weight=0.5",
+    )
     results.add_json(parser)
     given = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
-        found = all_trained(given.keep or Path(folder), given.steps, given.seeds)
+        plan = Plan(given.keep or Path(folder), given.steps, tuple(given.changes))
+        found = all_trained(plan, given.seeds)
     Console().print(table(found))
     if given.plot:
         hybrid_plot.draw(found, given.steps, given.plot)
-    results.written(given.json, "hybrid", given, found)
+    results.written(given.json, "hybrid", given, _figures(found))
 
 
 if __name__ == "__main__":

@@ -76,6 +76,14 @@ BENCHMARKS = (
         ("--calls", "2000", "--rounds", "2"),
     ),
     Benchmark("grading", "Grading", "Answers graded per second, beside math-verify."),
+    Benchmark(
+        "hybrid",
+        "Hybrid reward",
+        "A toy task trained with the hybrid reward and with correctness alone, from the same "
+        "policies: who uses the bank, and who leaves the listed strategies.",
+        ("--plot", "docs/images/hybrid.png"),
+        ("hybrid.png",),
+    ),
 )
 
 
