@@ -2,9 +2,9 @@
 
 | mode | prompt | right is a strategy, then |
 |---|---|---|
-| normal | cabbad? | 2, by the rule: the place of the first letter |
-| guideline | !ABcabbad? | the same; a strategy other than A and B is novel |
-| experience | =0cabbad? | for half of the problems 0, which the bank says, else 2, by the rule |
+| normal | cabbada? | 2, by the rule: the place of the first letter |
+| guideline | !ABcabbada? | the same; a strategy other than A and B is novel |
+| experience | =0cabbada? | for half of the problems 0, which the bank says, else 2, by the rule |
 
 Nothing tells for which half: whoever follows the bank is right as often as who follows the rule.
 But the problems that the rule solves are solved without a bank, too, so that p0 is high and there
@@ -29,7 +29,7 @@ LETTERS, DIGITS, STRATEGIES = "abcd", "0123", "ABCD"
 SYMBOLS = LETTERS + DIGITS + STRATEGIES + "?=!"
 LENGTH = 2
 """Characters of a completion."""
-_LETTERS_OF_A_PROBLEM, _LISTED = 6, 2
+_LETTERS_OF_A_PROBLEM, _LISTED = 7, 2
 
 
 def model(seed: int) -> Qwen3ForCausalLM:
