@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 ENGINE := $(VENV)-vllm
 CLUSTER := $(VENV)-ray
+# Tests wait a lot: on two cores, three at a time keep both busy.
+WORKERS ?= 3
 DEMO ?= A box holds 6 eggs. How many eggs are in 7 boxes?
 
 .DEFAULT_GOAL := help
@@ -16,7 +18,7 @@ demo: $(VENV)/.local ## install, fetch a small local model, solve one problem wi
 	$(BIN)/tmas solve "$(DEMO)"
 
 test: $(VENV)/.dev ## run all tests but those on a real vLLM or a Ray cluster
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-vllm: $(VENV)/.dev $(ENGINE)/.done ## run the tests on a real vLLM, in an environment of 2.5 GB
 	TEST_ENGINE=$(ENGINE) $(BIN)/python -m pytest -q -m "vllm and not training"

@@ -60,6 +60,7 @@ async def outcome(home: Path, name: str) -> tuple[dict[str, Any], list[str], lis
     return values, sorted(ids), items
 
 
+@pytest.mark.early
 @pytest.mark.timeout(200)
 def test_killed_in_the_midst_of_writes_no_item_is_lost_and_none_is_there_twice(
     tmp_path: Path,

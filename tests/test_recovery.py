@@ -2,8 +2,7 @@
 
 import logging
 import shutil
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from endpoints.protocol import Request, ScriptedReply
 from endpoints.reasoner import Reasoner, role_of
 from endpoints.scripted import ScriptedServer, server
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from savers import SAVERS, sqlite
 
 from tmas_graph import Problem, Settings, build_graph
 from tmas_graph.memory.chroma_client import DATABASE
@@ -22,7 +21,6 @@ from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import seed_of
 from tmas_graph.recovery import texts_of
 from tmas_graph.running import follow
-from tmas_graph.threads import open_threads
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("pooled")]
 QUESTION = Problem("How many?")
@@ -50,26 +48,6 @@ def solvers_asked(at: ScriptedServer, iterations: range) -> list[str]:
     }
     asked = {seeds[r.seed]: r.text for r in at.requests if r.seed in seeds}
     return [asked[place] for place in sorted(asked)]
-
-
-@asynccontextmanager
-async def sqlite(folder: Path) -> AsyncIterator[Any]:
-    async with AsyncSqliteSaver.from_conn_string(str(folder / "runs.sqlite")) as saver:
-        yield saver
-
-
-@asynccontextmanager
-async def in_memory(folder: Path) -> AsyncIterator[Any]:
-    yield InMemorySaver()
-
-
-@asynccontextmanager
-async def ours(folder: Path) -> AsyncIterator[Any]:
-    async with open_threads(folder) as store:
-        yield store.saver
-
-
-SAVERS = [sqlite, in_memory, ours]
 
 
 async def extended(graph: Any, config: Any, given: Settings, events: list[Any]) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import multiprocessing
 import random
 import sqlite3
+import threading
 from contextlib import closing
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
@@ -15,9 +16,13 @@ from endpoints.protocol import Request
 from endpoints.reasoner import Reasoner, role_of
 from endpoints.scripted import server
 from noting import asked, came_in_time, lines_of, note_calls
+from savers import SAVERS
 
-from tmas_graph import Problem, Result, Settings
+from tmas_graph import Problem, Result, Settings, asolve, build_graph
+from tmas_graph import graph as cycle
+from tmas_graph.models import pool
 from tmas_graph.records import Record
+from tmas_graph.running import follow
 from tmas_graph.threads import open_threads
 
 KILLS = 20
@@ -65,6 +70,7 @@ def values(home: Path, name: str) -> dict[str, Any]:
     return asyncio.run(read())
 
 
+@pytest.mark.early
 @pytest.mark.timeout(600)
 def test_killed_20_times_it_repeats_no_finished_call_and_ends_the_same(tmp_path, processes):
     rng = random.Random(2026)
@@ -137,3 +143,36 @@ def test_one_that_ended_before_its_last_checkpoint_was_written_gives_its_result(
     assert again == first
     assert len(at.requests) == first.usage.calls
     assert events.count("result") == 1
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("branch", ["epsilon_branch", "what_next"])
+@pytest.mark.parametrize("saver_of", SAVERS)
+async def test_cancelled_between_a_nodes_update_and_its_branch_a_run_goes_on(
+    tmp_path, monkeypatch, branch, saver_of
+):
+    begun, released, whole = threading.Event(), threading.Event(), getattr(cycle, branch)
+
+    def held(state: Any) -> Any:
+        begun.set()
+        released.wait(60)
+        return whole(state)
+
+    config: Any = {"configurable": {"thread_id": "one"}}
+    scripted = server(script=Reasoner().short(), role_of=role_of)
+    async with scripted as at, saver_of(tmp_path) as saver:
+        given = Settings(base_url=at.base_url, candidates=2, verifications=1, iterations=2)
+        with monkeypatch.context() as patch:
+            patch.setattr(cycle, branch, held)
+            first = build_graph(saver)
+        run = asyncio.create_task(follow(first, {"problem": PROBLEM}, config, given))
+        await asyncio.to_thread(begun.wait, 60)
+        run.cancel()
+        released.set()
+        with pytest.raises(asyncio.CancelledError):
+            await run
+        found = await follow(build_graph(saver), None, config, given)
+        made = len(at.requests)
+        assert found == await asolve(PROBLEM, given)
+        assert made == len(at.requests) - made
+        await pool.close()

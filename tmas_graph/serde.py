@@ -1,8 +1,11 @@
 """What a checkpoint may bring back: the types of the graph's state, and no others."""
 
+import asyncio
 import copy
+from collections.abc import Sequence
 from typing import Any
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Checkpointer
@@ -42,7 +45,25 @@ def restored(checkpointer: BaseCheckpointSaver[Any] | None) -> BaseCheckpointSav
     if checkpointer is None:
         return None
     if checkpointer.serde is not BaseCheckpointSaver.serde:
-        return checkpointer.with_allowlist(_NAMES)
+        return _of_whole_tasks(copy.copy(checkpointer.with_allowlist(_NAMES)))
     view = copy.copy(checkpointer)
     view.serde = serializer()
+    return _of_whole_tasks(view)
+
+
+def _of_whole_tasks(view: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[Any]:
+    """Let `view` store nothing of a task that was cancelled.
+
+    LangGraph stores what such a task had written so far, and a resume takes that for all of it: a
+    node cancelled between its update and its branch would end the run, as nothing follows it.
+    """
+    store = view.aput_writes
+
+    async def put_writes(
+        config: RunnableConfig, writes: Sequence[tuple[str, Any]], *place: str, **named: str
+    ) -> None:
+        if not any(isinstance(value, asyncio.CancelledError) for _, value in writes):
+            await store(config, writes, *place, **named)
+
+    view.aput_writes = put_writes  # type: ignore[method-assign]
     return view

@@ -34,6 +34,7 @@ def test_the_bound_is_that_of_the_sum_or_of_the_longest_chain():
     assert bound.seconds == pytest.approx(max(bound.chain, bound.work))
 
 
+@pytest.mark.early
 def test_neither_a_run_nor_stages_beat_the_bound():
     size = ["--problems", "3", "-N", "2", "-M", "2", "-T", "1", "--capacity", "6"]
     found = makespan.main(size)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from engines.process import KEY, USUAL, VllmServer
+from transformers import AutoConfig, AutoTokenizer, LlamaForCausalLM
 
 from benchmarks.prefix import ENVIRONMENT, OPTIONS, both, compared, options, tables
 from benchmarks.prefix_requests import ORDERS, recorded, shared
@@ -30,12 +31,24 @@ async def test_what_prompts_share_comes_first(tmp_path: Path) -> None:
     assert parts["ours"]["guideline"] > 2 * parts["task first, single"]["guideline"]
 
 
+def shrunk(model: Path, folder: Path) -> Path:
+    """A model with the tokens of `model` and random weights, which answers in no time."""
+    config = AutoConfig.from_pretrained(model)
+    config.update({"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1})
+    config.update({"num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 32})
+    config.update({"layer_types": None})
+    LlamaForCausalLM(config).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(model).save_pretrained(folder)
+    return folder
+
+
 @pytest.mark.vllm
-@pytest.mark.timeout(900)
 async def test_vllm_is_spared_more_in_our_order(tmp_path: Path) -> None:
     home = Path(os.environ.get("TEST_ENGINE", ".venv-vllm"))
     given = options([str(ROOT / home), *SMALL])
-    with VllmServer(given.engine, tmp_path / "log", (*USUAL, *OPTIONS), ENVIRONMENT) as server:
+    model = shrunk(given.engine / "model", tmp_path / "model")
+    usual = (*USUAL, *OPTIONS)
+    with VllmServer(given.engine, tmp_path / "log", usual, ENVIRONMENT, model) as server:
         found = await compared(server.url, KEY, given)
     parts = {order: one["parts"] for order, one in found.items()}
     computed = {

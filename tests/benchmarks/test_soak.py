@@ -9,6 +9,7 @@ from benchmarks.soak_checks import Repeated, repeated, slope
 from benchmarks.soak_sittings import Sample, Sitting
 
 
+@pytest.mark.early
 @pytest.mark.timeout(600)
 def test_killed_in_the_midst_of_faults_a_run_ends_with_every_problem_once(tmp_path: Path) -> None:
     faults = "--errors=0.1 --hangs=0.02 --cuts=0.05 --stall=3"

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tmas_graph.cli.counting import counted
 from tmas_graph.cli.live import LiveView, PlainView
+from tmas_graph.cli.options import home_of
 from tmas_graph.cli.report import money, of_roles, report, spend
 from tmas_graph.records import Record
 from tmas_graph.settings import Settings
@@ -29,7 +30,7 @@ def record(**changes: Any) -> Record:
 def told(result: Result, *, already: bool = False, **changes: Any) -> str:
     """What the report says, a line for each."""
     console = Console(file=io.StringIO(), width=200)
-    report(console, record(**changes), result, already=already)
+    report(console, record(**changes), result, home_of(None), already=already)
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 

@@ -1,5 +1,6 @@
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -29,6 +30,19 @@ def test_a_thread_that_is_done_goes_on_with_more_iterations(
     assert told["iterations"] == 3
     assert scripted.repeated() == []
     assert told["usage"]["calls"] == len(scripted.requests)
+
+
+def test_what_is_said_of_a_thread_in_another_folder_names_the_folder(
+    tmas: Tmas, scripted: ScriptedServer
+) -> None:
+    said = tmas("solve", "What is 6·7?", "--home", "a b").out
+    [line] = (line for line in said.splitlines() if "tmas show" in line)
+    words = shlex.split(line.partition("tmas ")[2])
+    assert words[2:] == ["--home", "a b"]
+    calls = tmas(*words, "--calls")
+    assert calls.code == 0
+    assert "--home 'a b' --call ID" in calls.out
+    assert "--home" not in tmas("solve", "What is 6·7?").out
 
 
 def test_a_thread_made_with_other_prompts_goes_on_only_when_told_to(

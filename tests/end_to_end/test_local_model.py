@@ -12,7 +12,7 @@ from tmas_graph.progress import attempts
 from tmas_graph.running import run_blocking
 from tmas_graph.threads import open_threads
 
-pytestmark = pytest.mark.local_model
+pytestmark = [pytest.mark.local_model, pytest.mark.early]
 
 QUESTION = "A box holds 6 eggs. How many eggs are in 7 boxes?"
 SMALL = ("-N", "2", "-M", "2", "-T", "2", "--seed", "3")

@@ -12,7 +12,7 @@ import pytest
 from tmas_graph.evaluation import run_rows
 from tmas_graph.methods import METHODS
 
-pytestmark = pytest.mark.local_model
+pytestmark = [pytest.mark.local_model, pytest.mark.early]
 
 _ONCE = """SELECT thread, iteration, seed, role, candidate, purpose, COUNT(*) FROM tmas_calls
 WHERE replies > 0 AND seed IS NOT NULL GROUP BY 1, 2, 3, 4, 5, 6 HAVING COUNT(*) > 1"""

@@ -52,6 +52,7 @@ def processes() -> Any:
     return context
 
 
+@pytest.mark.early
 @pytest.mark.timeout(600)
 def test_killed_5_times_it_repeats_no_finished_call_and_has_the_same_rows(tmp_path, processes):
     rng, file = random.Random(2026), problems_file(tmp_path, 6)

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from tmas_graph.call_store import SqliteCalls
 from tmas_graph.cli.columns import Column, table
+from tmas_graph.cli.options import named
 from tmas_graph.cli.plain import line, plain, words
 from tmas_graph.errors import ThreadError
 from tmas_graph.models.call_rows import CallRow, as_unicode, row_of
@@ -57,7 +58,8 @@ def show_calls(home: Path, thread: str, *, as_json: bool) -> None:
     console.print(table(_columns(found), console.width))
     console.print()
     console.print(table(_sums(found), console.width))
-    console.print(Text(f"tmas show {thread} --call ID tells all of one.", style="dim"))
+    told = f"tmas show {named(thread, home)} --call ID tells all of one."
+    console.print(words(told, "dim"), soft_wrap=True)
 
 
 def print_lines(home: Path, thread: str) -> None:
@@ -80,7 +82,7 @@ def show_call(home: Path, thread: str, prefix: str, *, as_json: bool) -> None:
 
     async def one() -> Call:
         async with _calls(home, thread) as calls:
-            return await calls.get(await _named(calls, thread, prefix))
+            return await calls.get(await _found(calls, named(thread, home), prefix))
 
     call = run_blocking(one)
     if as_json:
@@ -96,7 +98,7 @@ async def _calls(home: Path, thread: str) -> AsyncIterator[SqliteCalls]:
         yield store.calls(record.id)
 
 
-async def _named(calls: SqliteCalls, thread: str, prefix: str) -> str:
+async def _found(calls: SqliteCalls, thread: str, prefix: str) -> str:
     found = await calls.find(prefix) if prefix else []
     if len(found) == 1 or prefix in found:
         return prefix if prefix in found else found[0]

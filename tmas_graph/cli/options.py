@@ -1,6 +1,7 @@
 """Options that several commands share, and what they become."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -127,6 +128,12 @@ def home_of(option: Path | None) -> Path:
     import platformdirs
 
     return platformdirs.user_state_path("tmas-graph")
+
+
+def named(thread: str, home: Path) -> str:
+    """How a command line names `thread` in the state folder `home`; only another one is said."""
+    usual = home_of(None) if os.environ.get("TMAS_HOME") != "" else None
+    return thread if home == usual else f"{thread} --home {shlex.quote(str(home))}"
 
 
 def changes_of(assignments: list[str] | None, **options: Any) -> dict[str, Any]:

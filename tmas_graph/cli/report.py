@@ -1,10 +1,13 @@
 """How a run began and ended, in words."""
 
+from pathlib import Path
+
 from rich.console import Console, Group
 from rich.panel import Panel
 from rich.text import Text
 
 from tmas_graph.cli.counting import counted
+from tmas_graph.cli.options import named
 from tmas_graph.cli.plain import words
 from tmas_graph.records import Record
 from tmas_graph.settings import Settings
@@ -29,13 +32,16 @@ def headline(record: Record) -> str:
     return f"{method}{shape}{epsilon} · {where}{model}"
 
 
-def report(console: Console, record: Record, result: Result, *, already: bool = False) -> None:
+def report(
+    console: Console, record: Record, result: Result, home: Path, *, already: bool = False
+) -> None:
     """Print the solution, then the answer and what speaks for it.
 
     Args:
         console: where to.
         record: what ran.
         result: how it ended.
+        home: the state folder that it is in.
         already: whether it had ended before, so that nothing was left to do.
     """
     if result.solution:
@@ -50,8 +56,8 @@ def report(console: Console, record: Record, result: Result, *, already: bool = 
     if hint := _too_short(record, result):
         lines.append(Text(hint, style="yellow"))
     if already or result.stop == "budget":
-        lines.append(Text(_more(record, result, already), style="yellow"))
-    lines.append(Text(f"thread {record.id} · tmas show {record.id}", style="dim"))
+        lines.append(words(_more(record, result, home, already), "yellow"))
+    lines.append(words(f"thread {record.id} · tmas show {named(record.id, home)}", "dim"))
     console.print(Group(*lines))
 
 
@@ -80,14 +86,15 @@ def _too_short(record: Record, result: Result) -> str:
     )
 
 
-def _more(record: Record, result: Result, already: bool) -> str:
+def _more(record: Record, result: Result, home: Path, already: bool) -> str:
     """How to go on, and why nothing was done where nothing was."""
     begin = "it was done already; nothing was asked again. " if already else ""
     if already and result.stop != "budget" and not record.method.startswith("tmas"):
         return begin.strip()  # what would make it longer, each rival has its own setting for
     if already and result.stop == "budget":
         begin = "nothing was asked: that is spent already. "
-    return f"{begin}To go on with more: tmas resume {record.id} {_option(record.settings, result)}"
+    more = f"{named(record.id, home)} {_option(record.settings, result)}"
+    return f"{begin}To go on with more: tmas resume {more}"
 
 
 def _option(settings: Settings, result: Result) -> str:

@@ -14,6 +14,7 @@ from rich.text import Text
 from tmas_graph.cli.ending import INTERRUPTED
 from tmas_graph.cli.live import LiveView, PlainView
 from tmas_graph.cli.models import progress_bar
+from tmas_graph.cli.options import named
 from tmas_graph.cli.plain import complain, words
 from tmas_graph.cli.report import report
 from tmas_graph.cli.telemetry import exporting
@@ -123,14 +124,14 @@ def _run(
         with view:
             result = run_blocking(work)
     except KeyboardInterrupt:
-        go_on = f"; `tmas resume {begun[0].id}` goes on" if begun else ""
+        go_on = f"; `tmas resume {named(begun[0].id, home)}` goes on" if begun else ""
         complain(f"interrupted{go_on}")
         raise typer.Exit(INTERRUPTED) from None
     except TmasError as error:
-        _say_how_to_resume(str(error), begun)
+        _say_how_to_resume(str(error), begun, home)
         raise typer.Exit(2) from None
     if not as_json:
-        report(console, begun[0], result, already=view.already)
+        report(console, begun[0], result, home, already=view.already)
     grade = {} if gold is None else _grade(begun[0].problem, result, gold, settings)
     if as_json:
         print(json.dumps({**_plain(begun[0], result), **grade}, indent=2))  # noqa: T201
@@ -165,11 +166,12 @@ def _grade(problem: Problem, result: Result, gold: str, settings: Settings) -> d
     return {**said, "judge": done.judgement.opinion} if done.judgement else said
 
 
-def _say_how_to_resume(what: str, begun: list[Record]) -> None:
+def _say_how_to_resume(what: str, begun: list[Record], home: Path) -> None:
     complain(what)
     if begun:
         console = Console(stderr=True)
-        console.print(f"Nothing that finished is lost: tmas resume {begun[0].id}", soft_wrap=True)
+        told = f"Nothing that finished is lost: tmas resume {named(begun[0].id, home)}"
+        console.print(words(told), soft_wrap=True)
 
 
 def _plain(record: Record, result: Result) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tmas_graph.cli.options import Home, Json, home_of
+from tmas_graph.cli.options import Home, Json, home_of, named
 
 
 def threads(
@@ -22,7 +22,7 @@ def threads(
     if as_json:
         print(json.dumps(rows, indent=2))  # noqa: T201
     else:
-        _print(rows, folder, "" if home is None else f" --home {home}")
+        _print(rows, folder)
 
 
 async def _rows(folder: Any, most: int) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ def status_of(record: Any, store: Any) -> str:
     return str(record.status)
 
 
-def _print(rows: list[dict[str, Any]], folder: Path, home: str) -> None:
+def _print(rows: list[dict[str, Any]], folder: Path) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -77,7 +77,8 @@ def _print(rows: list[dict[str, Any]], folder: Path, home: str) -> None:
         cells[4].truncate(max(10, console.width - 66), overflow="ellipsis")
         table.add_row(*cells)
     console.print(table)
-    said = f"tmas show THREAD{home} tells what happened; tmas resume THREAD{home} goes on."
+    name = named("THREAD", folder)
+    said = f"tmas show {name} tells what happened; tmas resume {name} goes on."
     console.print(words(said, "dim"), soft_wrap=True)
 
 
