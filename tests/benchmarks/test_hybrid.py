@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import hybrid_task
+from benchmarks import hybrid, hybrid_plot, hybrid_task
 from tmas_graph.grpo.rows import read
 
 
@@ -29,3 +29,19 @@ def test_right_is_a_strategy_and_the_digit() -> None:
     grader = hybrid_task.TOOLS.grader
     assert grader("A2", "2")
     assert not any(grader(text, "2") for text in ("A3", "22", "A", "2", "", "aA2"))
+
+
+@pytest.mark.training
+def test_hybrid_uses_the_bank_and_what_isnt_listed_more_than_vanilla(tmp_path: Path) -> None:
+    steps = 140
+    found = hybrid.all_trained(hybrid.Plan(tmp_path, steps), seeds=1)
+    [hybrid_run], [vanilla_run] = found.values()
+    ends = {name: (hybrid_run[name][-1], vanilla_run[name][-1]) for name in hybrid.MEASURES}
+    for name in ("answers as the bank says", "novel, of right ones"):
+        own, other = ends[name]
+        assert own / other > 1.2, ends
+    for name in ("right, by the rule alone", "right, with a bank", "right, under guidelines"):
+        own, other = ends[name]
+        assert own == pytest.approx(other, abs=0.15), ends
+    hybrid_plot.draw(found, steps, tmp_path / "course.svg")
+    assert (tmp_path / "course.svg").read_text().count("<svg") == 1
