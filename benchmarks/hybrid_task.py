@@ -79,7 +79,8 @@ def _ruled(problem: str) -> str:
 def write(file: Path, count: int, seed: int) -> None:
     """Write so many prompts, each of another problem: half with a bank, a quarter of each other.
 
-    The trainer takes them in order, so no problem is met twice.
+    The trainer takes them in order, so no problem is met twice, and each step has as many banks
+    that are right as wrong ones.
     """
     chance = random.Random(seed)
     problems = ["".join(one) for one in product(LETTERS, repeat=_LETTERS_OF_A_PROBLEM)]
@@ -97,7 +98,7 @@ def _rows(problems: Sequence[str], chance: random.Random) -> Iterator[Mapping[st
             yield _row("guideline", problem, ruled, f"!{''.join(listed)}{problem}?", listed)
         else:
             told = chance.choice([one for one in DIGITS if one != ruled])
-            gold = chance.choice((told, ruled))
+            gold = told if place % 4 == 1 else ruled
             yield _row("experience", problem, gold, f"={told}{problem}?")
 
 
