@@ -32,16 +32,17 @@ def test_right_is_a_strategy_and_the_digit() -> None:
 
 
 @pytest.mark.training
+@pytest.mark.timeout(900)
 def test_hybrid_uses_the_bank_and_what_isnt_listed_more_than_vanilla(tmp_path: Path) -> None:
-    steps = 140
+    steps = 200
     found = hybrid.all_trained(hybrid.Plan(tmp_path, steps), seeds=1)
     [hybrid_run], [vanilla_run] = found.values()
     ends = {name: (hybrid_run[name][-1], vanilla_run[name][-1]) for name in hybrid.MEASURES}
     for name in ("answers as the bank says", "novel, of right ones"):
         own, other = ends[name]
-        assert own / other > 1.2, ends
+        assert own / other > 1.3, ends
     for name in ("right, by the rule alone", "right, with a bank", "right, under guidelines"):
         own, other = ends[name]
-        assert own == pytest.approx(other, abs=0.15), ends
+        assert own == pytest.approx(other, abs=0.2), ends
     hybrid_plot.draw(found, steps, tmp_path / "course.svg")
     assert (tmp_path / "course.svg").read_text().count("<svg") == 1
