@@ -59,8 +59,8 @@ class English:
     attributes: frozenset[str]
     phrases: dict[tuple[str, ...], tuple[Token, ...]]
     """What stands for a phrase; nothing for one that is left out."""
-    longest: int
-    """Words of the longest phrase."""
+    longest: dict[str, int]
+    """By its first word, the words of the longest phrase."""
 
 
 @cache
@@ -74,6 +74,9 @@ def english() -> English:
     for line in table["same"] + table["numbers"]:
         meaning, _, variants = line.partition(" = ")
         phrases |= {_stems(variant): _tokens(meaning) for variant in variants.split(" | ")}
+    longest: dict[str, int] = {}
+    for first, *rest in phrases:
+        longest[first] = max(longest.get(first, 0), 1 + len(rest))
     return English(
         filler=_words(table["filler"]),
         soft=_words(table["soft"]),
@@ -82,7 +85,7 @@ def english() -> English:
         agents=_words(table["agents"]),
         attributes=_words(table["attributes"]),
         phrases=phrases,
-        longest=max(map(len, phrases)),
+        longest=longest,
     )
 
 
@@ -93,7 +96,8 @@ def plain(tokens: Sequence[Token]) -> tuple[Token, ...]:
     found: list[Token] = []
     place = 0
     while place < len(tokens):
-        for length in range(min(table.longest, len(tokens) - place), 0, -1):
+        longest = table.longest.get(stems[place].text, 0)
+        for length in range(min(longest, len(tokens) - place), 0, -1):
             key = tuple(token.text for token in stems[place : place + length])
             if _applies(key, stems[place : place + length], found):
                 found += table.phrases[key]

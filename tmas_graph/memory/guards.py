@@ -1,7 +1,7 @@
 """What two statements must agree in before they may count as one, however alike they look."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -112,16 +112,19 @@ def _bound(parts: Sequence[Part]) -> list[Part]:
     """A negation as one with the verb that it precedes; "can be counted" as "counted"."""
     free = english().free
     found: list[Part] = []
+    counted = False
     for part in parts:
-        part = replace(part, marker="of" if part.marker in ("at", "to") else part.marker)
-        part = replace(part, kind="") if part.text in ("∃", IS) else part
+        if part.marker in ("at", "to"):
+            part = part._replace(marker="of")
+        part = part._replace(kind="") if part.text in ("∃", IS) else part
         if part.text in free and found and found[-1].text == "may":
-            part = replace(found.pop(), text=part.text)
+            part = found.pop()._replace(text=part.text)
         elif part.text in free and found and found[-1].text == "¬":
-            part = replace(found.pop(), text=f"¬ {part.text}")
-        counted = any(other.text in ("¬", "exactly") for other in found)
+            part = found.pop()._replace(text=f"¬ {part.text}")
+            counted = any(other.text in ("¬", "exactly") for other in found)
         if not (part.text == "exist" and counted):  # "no solution exists" denies it already
             found.append(part)
+            counted = counted or part.text in ("¬", "exactly")
     return found
 
 
@@ -131,7 +134,7 @@ def _carried(parts: Sequence[Part]) -> list[Part]:
     marker, boundary = "", False
     for part in parts:
         marker, boundary = part.marker or marker, part.boundary or boundary
-        found.append(replace(part, marker=marker, boundary=boundary))
+        found.append(part._replace(marker=marker, boundary=boundary))
         if not _loose(part):
             marker, boundary = "", False
     return found
@@ -226,7 +229,7 @@ def active(parts: Sequence[Part]) -> list[tuple[Part, ...]]:
             and parts[place].asserted
             and parts[place + 1].marker == "by"
         ):
-            agent = [replace(parts[place + 1], marker=""), *parts[place + 2 :]]
+            agent = [parts[place + 1]._replace(marker=""), *parts[place + 2 :]]
             return [(*agent, parts[place], *parts[:place])]
     return []
 

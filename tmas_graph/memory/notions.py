@@ -4,7 +4,7 @@ The table is `meaning.txt` beside this file.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 
 from tmas_graph.memory.english import english, sections, stem
@@ -73,7 +73,7 @@ def named(parts: Sequence[Part]) -> list[Part]:
     for place in range(len(parts) - 1):
         noun, thing = parts[place : place + 2]
         if thing.marker == "of" and not noun.formula and form(noun) in notions().nouns:
-            found[place] = replace(noun, text=thing.text, formula=thing.formula, kind=thing.kind)
-            found[place + 1] = replace(thing, text=noun.text, formula=False, kind="", marker="")
-            found[place + 1] = replace(found[place + 1], asserted=True)
+            found[place] = noun._replace(text=thing.text, formula=thing.formula, kind=thing.kind)
+            found[place + 1] = thing._replace(text=noun.text, formula=False, kind="", marker="")
+            found[place + 1] = found[place + 1]._replace(asserted=True)
     return found

@@ -1,7 +1,7 @@
 """A statement as a sequence of items: formulas and words that carry meaning, with their joints."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tmas_graph.memory.english import english
 from tmas_graph.memory.formulas import RELATIONS, arranged, clauses, modulus, relates
@@ -20,8 +20,7 @@ _PREDICATES = {"parallel": "parallel", "perpendicular": "perp", "coprim": "gcd"}
 """Said of two things that may be exchanged."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """A formula, or a word that carries meaning."""
 
     text: str
@@ -53,7 +52,7 @@ def parts_of(tokens: Sequence[Token]) -> tuple[Part, ...]:
 def _inverted(parts: list[Part]) -> tuple[Part, ...]:
     """Read "the minimum is 3" as "3 is the minimum", where nothing else could be meant."""
     if len(parts) > 3 and parts[1].text == "hav" and _measured(parts):
-        return (*parts[2:-1], replace(parts[0], marker="of"), Part(IS), parts[-1])
+        return (*parts[2:-1], parts[0]._replace(marker="of"), Part(IS), parts[-1])
     if len(parts) < 3 or parts[-2].text != IS or any(map(_bars, parts[:-2])):
         return tuple(parts)
     return (parts[-1], *parts[:-2])
@@ -144,7 +143,7 @@ class _Reader:
             self._marker = sign  # it goes with what it binds
         elif word in english().apposed and (place := self._described()) is not None:
             thing = self.parts[place]
-            self.parts[place] = replace(thing, kind=thing.kind or word)
+            self.parts[place] = thing._replace(kind=thing.kind or word)
         elif word in _PREDICATES and self._pair():
             self._predicate(word, self._pair())
         else:
@@ -167,7 +166,7 @@ class _Reader:
         one, other = pair
         sign = _PREDICATES[word]
         text = f"1 = gcd ( {one} , {other} )" if sign == "gcd" else f"{one} {sign} {other}"
-        self.parts[-1] = replace(self.parts[-1], text=text, asserted=True, kind="")
+        self.parts[-1] = self.parts[-1]._replace(text=text, asserted=True, kind="")
         self._be = False
 
     def _formulas(self, signs: list[str]) -> None:

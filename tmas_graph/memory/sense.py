@@ -5,7 +5,7 @@ The table is read in `notions`.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from tmas_graph.memory.formulas import arranged, relates
@@ -73,7 +73,7 @@ def _split(parts: Sequence[Part]) -> Iterable[Part]:
     denied = any(part.text.startswith("¬") for part in parts)
     place, thus = 0, False
     while place < len(parts):
-        part = replace(parts[place], thus=parts[place].thus or thus)
+        part = parts[place]._replace(thus=parts[place].thus or thus)
         after = parts[place + 1] if place + 1 < len(parts) else None
         thus = part.text in _YIELDS and place > 0
         before = parts[place - 1] if place else None
@@ -81,18 +81,18 @@ def _split(parts: Sequence[Part]) -> Iterable[Part]:
         if thus or (part.text == "prov" and _claimed(before, after)):
             continue
         if form(part) == "substitut" and after and _relation(parts[place : place + 3]):
-            parts = [*parts[:place], replace(after, marker="by"), *parts[place + 1 :]]
+            parts = [*parts[:place], after._replace(marker="by"), *parts[place + 1 :]]
             continue
         if part.text.startswith("¬ "):
-            yield replace(part, text="¬")
+            yield part._replace(text="¬")
             part = Part(part.text.removeprefix("¬ "))
         elif part.text == "any" and not denied:
-            part = replace(part, text="∀")
+            part = part._replace(text="∀")
         elif _idle(part, after):
             continue
         elif _equated(parts[place - 1 : place + 2]):
             sides = f"{part.text} = {parts[place + 1].text}".split(" ")
-            part = replace(part, text=arranged(sides, fixed=False))
+            part = part._replace(text=arranged(sides, fixed=False))
             place += 2
         yield part
 
@@ -161,8 +161,8 @@ def _kept(parts: Sequence[Part]) -> Iterable[Part]:
             continue
         denied = text == "¬"
         boundary, joint, pause, thus = flags
-        yield replace(
-            part, text=text, marker=marker, boundary=boundary, joint=joint, pause=pause, thus=thus
+        yield part._replace(
+            text=text, marker=marker, boundary=boundary, joint=joint, pause=pause, thus=thus
         )
         marker, flags = "", [False] * 4
 

@@ -57,12 +57,14 @@ def _set(tokens: list[Token]) -> list[Token]:
     """Turn "set x = 1", and "let x = 1 in the equation", into "substitute x = 1"."""
     found = list(tokens)
     for place, token in enumerate(tokens):
+        if token.math or token.text not in ("set", "put", "assum"):
+            continue
         end = _formula_end(tokens, place + 1)
-        if token.math or "=" not in _texts(tokens[place + 1 : end]):
+        if "=" not in _texts(tokens[place + 1 : end]):
             continue
         begins = place == 0 or tokens[place - 1].text in _STARTS
         inside = end < len(tokens) and tokens[end].text == "in" and not tokens[end].math
-        if begins and (token.text in ("set", "put") or (token.text == "assum" and inside)):
+        if begins and (token.text != "assum" or inside):
             found[place] = Token("substitut", False)
     return found
 
@@ -70,8 +72,10 @@ def _set(tokens: list[Token]) -> list[Token]:
 def _written(tokens: list[Token]) -> list[Token]:
     """Turn "write n as 2 k" into "write n = 2 k"."""
     for place, token in enumerate(tokens):
+        if token != Token("writ", False):
+            continue
         end = _formula_end(tokens, place + 1)
-        if token != Token("writ", False) or end == place + 1 or end + 1 >= len(tokens):
+        if end == place + 1 or end + 1 >= len(tokens):
             continue
         plain = not any(sign.text in RELATIONS | _STOPS for sign in tokens[place + 1 : end])
         if plain and tokens[end] == Token("as", False) and tokens[end + 1].math:
@@ -83,15 +87,15 @@ def _angles(tokens: list[Token]) -> list[Token]:
     """Read "angle B A C" with its sign; "measures 60°" as "is 60°"."""
     found = list(tokens)
     for place, token in enumerate(tokens):
-        end = _formula_end(tokens, place + 1)
-        after = tokens[place + 1] if end > place + 1 else _WORD
+        after = tokens[place + 1] if place + 1 < len(tokens) else _WORD
         if token == Token("angl", False):
+            end = _formula_end(tokens, place + 1)
             letters = _texts(tokens[place + 1 : place + 4])
             named = len(letters) == 3 and all(len(x) == 1 and x.isupper() for x in letters)
             longer = end > place + 4 and tokens[place + 4].text.isalnum()
             if named and end >= place + 4 and not longer:
                 found[place] = Token("angle", True)
-        elif token == Token("measur", False) and after.text[:1].isdigit():
+        elif token == Token("measur", False) and after.math and after.text[:1].isdigit():
             found[place] = Token("be", False)
     return found
 
