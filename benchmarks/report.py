@@ -85,6 +85,14 @@ BENCHMARKS = (
         ("--to", "scaling", "--fresh", "--images", "docs/images"),
         ("scaling-ablations.png", "scaling-rivals.png", "scaling-grids.png"),
     ),
+    Benchmark(
+        "hybrid",
+        "Hybrid reward",
+        "A toy task trained with the hybrid reward and with correctness alone, from the same "
+        "policies: who uses the bank, and who leaves the listed strategies.",
+        ("--plot", "docs/images/hybrid.png"),
+        ("hybrid.png",),
+    ),
 )
 
 

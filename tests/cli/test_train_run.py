@@ -5,7 +5,7 @@ import pytest
 from cli.conftest import Tmas
 from endpoints.reasoner import Reasoner
 from endpoints.scripted import server
-from policy_server import prepared
+from toy_run import prepared
 
 from tmas_graph.cli.train_run import tools_of, tried
 from tmas_graph.errors import SettingsError
@@ -80,3 +80,13 @@ def test_a_picture_is_drawn_beside_the_numbers(tmas: Tmas, place: Path) -> None:
     assert (done.code, done.out.strip()) == (0, "run/training.png")
     assert (place / "run/training.png").stat().st_size > 1000
     assert tmas("train", "plot", "nowhere").code == 2
+
+
+def test_a_judge_without_its_key_is_found_before_the_run(tmas: Tmas, place: Path) -> None:
+    judge = {"base_url": "http://127.0.0.1:1/v1", "model": "m", "key_variable": "TMAS_NO_KEY"}
+    settings = prepared(place, novelty={"judge": judge})
+    (place / "run.toml").write_text(dump(settings))
+    done = tmas("train", "run", "run.toml")
+    assert done.code == 2
+    assert "novelty.judge.key_variable: TMAS_NO_KEY isn't in the environment." in done.err
+    assert not (place / "run").exists()

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from grpo import tiny
-from policy_server import write_rows
+from toy_run import write_rows
 
 from tmas_graph.grpo.rewards import Mode
 

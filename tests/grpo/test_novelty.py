@@ -3,9 +3,10 @@ from collections.abc import Sequence
 import pytest
 from pydantic import ValidationError
 
-from tmas_graph.grpo.novelty import NoveltySettings, novelty
+from tmas_graph.grpo.novelty import Finding, NoveltySettings, Verdict, novelty
 from tmas_graph.grpo.rewards import Novelty
 
+pytestmark = pytest.mark.anyio
 LISTED = ("Add the numbers one by one", "Pair the terms")
 SOLUTION = r"The triangle of dots is half of a rectangle of 10 by 11. \boxed{55}"
 NAMED = "Strategy: projective duality\nAdding the ten numbers one by one gives 55."
@@ -17,10 +18,10 @@ class Asked:
     def __init__(self, verdict: Novelty) -> None:
         self.verdict, self.count = verdict, 0
 
-    def __call__(self, solution: str, listed: Sequence[str]) -> Novelty:
+    async def __call__(self, solution: str, listed: Sequence[str]) -> Verdict:
         self.count += 1
         assert listed == LISTED
-        return self.verdict
+        return Verdict(self.verdict, "so it is")
 
 
 def like(value: float) -> object:
@@ -38,39 +39,41 @@ def like(value: float) -> object:
         (0.81, "listed", 0),
     ],
 )
-def test_a_judge_is_asked_in_the_doubtful_band_alone(
+async def test_a_judge_is_asked_in_the_doubtful_band_alone(
     likeness: float, verdict: Novelty, asked: int
 ) -> None:
     judge = Asked("listed")
-    assert novelty(SOLUTION, LISTED, like(likeness), judge) == verdict
+    found = await novelty(SOLUTION, LISTED, like(likeness), judge)
+    assert (found.novelty, found.likeness) == (verdict, likeness)
     assert judge.count == asked
+    assert found.verdict == (Verdict("listed", "so it is") if asked else None)
 
 
-def test_what_nobody_judges_is_unknown() -> None:
-    assert novelty(SOLUTION, LISTED, like(0.5)) == "unknown"
+async def test_what_nobody_judges_is_unknown() -> None:
+    assert await novelty(SOLUTION, LISTED, like(0.5)) == Finding("unknown", 0.5)
 
 
-@pytest.mark.parametrize("verdict", ["novel", "unused", "unknown"])
-def test_a_strategy_that_is_named_and_not_seen_goes_to_the_judge(verdict: Novelty) -> None:
+@pytest.mark.parametrize("verdict", ["novel", "unused", "unreadable", "unknown"])
+async def test_a_strategy_that_is_named_and_not_seen_goes_to_the_judge(verdict: Novelty) -> None:
     judge = Asked(verdict)
-    assert novelty(NAMED, LISTED, like(0.0), judge) == verdict
+    assert (await novelty(NAMED, LISTED, like(0.0), judge)).novelty == verdict
     assert judge.count == 1
-    assert novelty(NAMED, LISTED, like(0.0)) == "unknown"
+    assert (await novelty(NAMED, LISTED, like(0.0))).novelty == "unknown"
 
 
 @pytest.mark.parametrize("text", ["", "projective duality", "<think>a long one, but no more of it"])
-def test_a_solution_of_a_few_words_uses_no_strategy(text: str) -> None:
-    assert novelty(text, LISTED, like(0.0), Asked("novel")) == "unused"
+async def test_a_solution_of_a_few_words_uses_no_strategy(text: str) -> None:
+    assert await novelty(text, LISTED, like(0.0), Asked("novel")) == Finding("unused")
 
 
-def test_the_thinking_is_not_judged() -> None:
+async def test_the_thinking_is_not_judged() -> None:
     seen = list[str]()
 
     def similarity(solution: str, _strategy: str) -> float:
         seen.append(solution)
         return 0.0
 
-    novelty(f"<think>one by one</think> {SOLUTION}", LISTED, similarity)
+    await novelty(f"<think>one by one</think> {SOLUTION}", LISTED, similarity)
     assert set(seen) == {SOLUTION}
 
 

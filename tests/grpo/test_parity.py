@@ -7,8 +7,9 @@ import pytest
 
 from grpo.fake_vllm import MESSAGES, NAME, FakeVllm
 from tmas_graph.errors import PolicyMismatch
-from tmas_graph.grpo.parity import check, compare, gives_raw_logprobs, mismatch_kl
-from tmas_graph.grpo.sampling import Sample, Sampler, Sampling, Served
+from tmas_graph.grpo.parity import check, compare, gives_raw_logprobs
+from tmas_graph.grpo.samples import Sample
+from tmas_graph.grpo.sampling import Sampler, Sampling, Served
 from tmas_graph.grpo.server import Patience, Server
 
 pytestmark = pytest.mark.anyio
@@ -56,7 +57,7 @@ async def test_raw_logprobs_are_told_from_other_weights(fake: FakeVllm, sampler:
 
 
 def sample(*logprobs: float) -> Sample:
-    return Sample((1,), tuple(range(len(logprobs))), logprobs, "", "stop", 0, 0)
+    return Sample((1,), tuple(range(len(logprobs))), logprobs)
 
 
 def test_the_largest_difference_is_named_first() -> None:
@@ -75,11 +76,3 @@ def test_a_trainer_without_numbers_does_not_pass() -> None:
     assert math.isnan(parity.difference)
     assert parity.positions[0] == (0, 1)
     assert not parity.difference <= 1e-3
-
-
-def test_mismatch_is_the_mean_of_k3() -> None:
-    mismatch = mismatch_kl([-1.0, -2.0, -1.0], [-1.0, -1.0, -2.0])
-    expected = [0.0, math.exp(-1) - 1 + 1, math.exp(1) - 1 - 1]  # d = 0, −1, 1
-    assert mismatch.numerator == pytest.approx(sum(expected))
-    assert mismatch.value == pytest.approx(sum(expected) / 3)
-    assert mismatch_kl([], []).value == 0.0

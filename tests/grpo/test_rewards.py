@@ -36,6 +36,7 @@ def right(text: str, gold: str) -> bool:
         ("guideline", 0.25, "novel", 1.3),
         ("guideline", 0.25, "listed", -0.2),
         ("guideline", 0.25, "unused", -0.2),
+        ("guideline", 0.25, "unreadable", -0.2),
         ("guideline", 0.25, "unknown", 1),
     ],
 )
@@ -48,7 +49,7 @@ def test_a_right_answer_earns_by_its_mode(
 
 
 @pytest.mark.parametrize("mode", ["normal", "experience", "guideline"])
-@pytest.mark.parametrize("novelty", ["novel", "listed", "unused", "unknown"])
+@pytest.mark.parametrize("novelty", ["novel", "listed", "unused", "unreadable", "unknown"])
 def test_a_wrong_answer_earns_minus_one_and_nothing_else(mode: Mode, novelty: Novelty) -> None:
     earned = reward(Completion(mode, SOLVED), False, SETTINGS, p0=0.0, novelty=novelty)
     assert earned == Reward(False, -1.0)

@@ -3,8 +3,8 @@
 from pathlib import Path
 from statistics import fmean
 
-from policy_server import PROBLEMS, TOOLS, PolicyServer, prepared, row, write_rows
 from safetensors.torch import load_file
+from toy_run import PROBLEMS, TOOLS, policy_server, prepared, row, write_rows
 
 from tmas_graph.grpo import metrics
 from tmas_graph.grpo.interfaces import Tools
@@ -27,7 +27,7 @@ def test_the_reward_rises_within_forty_steps(tmp_path: Path) -> None:
         evaluation={"every": 20, "samples": 8},
         checkpoints__every=40,
     )
-    state = train(settings, Surroundings(TOOLS, PolicyServer().opened))
+    state = train(settings, Surroundings(TOOLS, policy_server().opened))
     steps = records(tmp_path, "train")
     assert state.step == len(steps) == 40
     rewards = [one["reward"] for one in steps]
@@ -46,7 +46,7 @@ def test_the_reward_rises_within_forty_steps(tmp_path: Path) -> None:
 
 def test_what_is_drawn_ahead_is_one_version_old_at_most(tmp_path: Path) -> None:
     settings = prepared(tmp_path, steps=6, sampling__ahead=1)
-    train(settings, Surroundings(TOOLS, PolicyServer().opened))
+    train(settings, Surroundings(TOOLS, policy_server().opened))
     steps = records(tmp_path, "train")
     assert 0 < max(one["staleness"] for one in steps) <= 1
     assert sum(one["dropped/stale"] for one in steps) == 0
@@ -54,7 +54,7 @@ def test_what_is_drawn_ahead_is_one_version_old_at_most(tmp_path: Path) -> None:
 
 def test_what_is_trained_is_left_in_a_folder(tmp_path: Path) -> None:
     settings = prepared(tmp_path, steps=1)
-    train(settings, Surroundings(TOOLS, PolicyServer().opened))
+    train(settings, Surroundings(TOOLS, policy_server().opened))
     [file] = (tmp_path / "run/final").glob("*.safetensors")
     assert load_file(file).keys() == load_file(tmp_path / "model/model.safetensors").keys()
     assert "[loss]" in (tmp_path / "run/settings.toml").read_text()
@@ -75,7 +75,7 @@ def test_tmas_is_tried_with_the_policy_where_that_is_due(tmp_path: Path) -> None
         data__held_out=str(held_out),
         evaluation={"every": 2, "tmas_every": 2, "samples": 1},
     )
-    train(settings, Surroundings(tools, PolicyServer().opened))
+    train(settings, Surroundings(tools, policy_server().opened))
     assert [(problems, step) for _, problems, step in asked] == [
         (["a", "b"], 0),
         (["a", "b"], 2),
@@ -86,6 +86,6 @@ def test_tmas_is_tried_with_the_policy_where_that_is_due(tmp_path: Path) -> None
 
 def test_several_updates_on_the_same_groups_clip(tmp_path: Path) -> None:
     settings = prepared(tmp_path, steps=4, updates=4, loss={"clip_low": 0.01, "clip_high": 0.01})
-    train(settings, Surroundings(TOOLS, PolicyServer().opened))
+    train(settings, Surroundings(TOOLS, policy_server().opened))
     steps = [one for one in records(tmp_path, "train") if one["stepped"]]
     assert max(one["clip/high"] + one["clip/low"] for one in steps) > 0

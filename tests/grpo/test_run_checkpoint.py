@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from policy_server import tiny
+from toy_run import tiny
 
 from tmas_graph.errors import StorageError
 from tmas_graph.grpo import checkpoint

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from policy_server import TOOLS, PolicyServer, prepared
 from safetensors.torch import load_file
+from toy_run import TOOLS, policy_server, prepared
 
 from grpo.two_processes import joined
 from grpo.two_ranks_train import OPTIMIZER
@@ -22,7 +22,7 @@ def test_two_ranks_that_go_on_from_a_checkpoint_train_as_one_does(tmp_path: Path
     alone, two = tmp_path / "alone", tmp_path / "two"
     for folder in (alone, two):
         folder.mkdir()
-    train(prepared(alone, optimizer=OPTIMIZER), Surroundings(TOOLS, PolicyServer().opened))
+    train(prepared(alone, optimizer=OPTIMIZER), Surroundings(TOOLS, policy_server().opened))
     prepared(two)  # both processes find model and data there
     sitting(two, 2)
     sitting(two, 4)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from policy_server import TOOLS, PolicyServer, prepared
+from toy_run import TOOLS, policy_server, prepared
 
+from benchmarks.policy_server import PolicyServer
 from grpo import tiny
 from tmas_graph.errors import EndpointDown, SettingsError
 from tmas_graph.grpo import checkpoint, metrics
@@ -65,10 +66,10 @@ def test_two_steps_and_two_more_equal_four_bit_for_bit(tmp_path: Path, adapter: 
     whole, halves = tmp_path / "whole", tmp_path / "halves"
     for folder in (whole, halves):
         folder.mkdir()
-    train(prepared(whole, **adapter), around(PolicyServer()))
-    train(prepared(halves, steps=2, **adapter), around(PolicyServer()))
+    train(prepared(whole, **adapter), around(policy_server()))
+    train(prepared(halves, steps=2, **adapter), around(policy_server()))
     torch.manual_seed(77)  # another process would have other random numbers
-    train(prepared(halves, **adapter), around(PolicyServer()), resume=True)
+    train(prepared(halves, **adapter), around(policy_server()), resume=True)
     assert last(whole).state == last(halves).state
     assert (last(whole).state.step, last(whole).state.version) == (4, 4)
     assert_same(last(whole).tensors, last(halves).tensors)
@@ -80,8 +81,8 @@ def test_two_steps_and_two_more_equal_four_bit_for_bit(tmp_path: Path, adapter: 
 
 
 def test_a_resumed_run_pushes_before_it_samples(tmp_path: Path) -> None:
-    train(prepared(tmp_path, steps=2), around(PolicyServer()))
-    server = PolicyServer()
+    train(prepared(tmp_path, steps=2), around(policy_server()))
+    server = policy_server()
     train(prepared(tmp_path), around(server), resume=True)
     assert server.events[0] == "push 2"
     assert server.events[-1] == "close"
@@ -89,25 +90,25 @@ def test_a_resumed_run_pushes_before_it_samples(tmp_path: Path) -> None:
 
 def test_a_run_that_was_killed_forgets_what_came_after_its_checkpoint(tmp_path: Path) -> None:
     settings = prepared(tmp_path, steps=3)
-    server = PolicyServer()
+    server = policy_server()
     server.at["push 3"] = failing(RuntimeError("killed"))
     with pytest.raises(RuntimeError, match="killed"):
         train(settings, around(server))
     assert [one["step"] for one in told(tmp_path)] == [1, 2, 3]
     assert last(tmp_path).state.step == 2
-    killed_again = PolicyServer()
+    killed_again = policy_server()
     killed_again.at["push 2"] = failing(RuntimeError("killed"))
     with pytest.raises(RuntimeError, match="killed"):
         train(settings, around(killed_again), resume=True)
     assert [one["step"] for one in told(tmp_path)] == [1, 2]
     assert tiny.names(tmp_path / "run/samples") == ["step-000001.jsonl", "step-000002.jsonl"]
-    train(settings, around(PolicyServer()), resume=True)
+    train(settings, around(policy_server()), resume=True)
     assert [one["step"] for one in told(tmp_path)] == [1, 2, 3]
     assert last(tmp_path).state.step == 3
 
 
 def test_a_server_that_goes_down_leaves_a_checkpoint_of_the_last_step(tmp_path: Path) -> None:
-    server = PolicyServer()
+    server = policy_server()
     server.at["push 3"] = failing(EndpointDown("http://127.0.0.1:1: refused. See to it."))
     with pytest.raises(EndpointDown, match="refused"):
         train(prepared(tmp_path), around(server))
@@ -125,7 +126,7 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
         def note(self, text: str) -> None:
             notes.append(text)
 
-    server = PolicyServer()
+    server = policy_server()
     server.at["push 3"] = partial(signal.raise_signal, signal.SIGINT)
     with pytest.raises(KeyboardInterrupt):
         train(prepared(tmp_path), Surroundings(TOOLS, server.opened, Notes()))
@@ -138,13 +139,13 @@ def test_ctrl_c_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
 
 def test_a_run_isnt_begun_over_another(tmp_path: Path) -> None:
     settings = prepared(tmp_path, steps=1)
-    train(settings, around(PolicyServer()))
+    train(settings, around(policy_server()))
     with pytest.raises(SettingsError, match=r"holds a run already\. Go on with --resume"):
-        train(settings, around(PolicyServer()))
+        train(settings, around(policy_server()))
 
 
 def test_samples_are_kept_with_what_they_earned(tmp_path: Path) -> None:
-    train(prepared(tmp_path, steps=1), around(PolicyServer()))
+    train(prepared(tmp_path, steps=1), around(policy_server()))
     lines = (tmp_path / "run/samples/step-000001.jsonl").read_text().splitlines()
     records = [json.loads(line) for line in lines]
     assert len(records) == 4 * 8

@@ -33,9 +33,11 @@ def test_the_command_line_wins_over_the_file(config: Path) -> None:
 
 
 def test_the_resolved_copy_says_the_same(config: Path, tmp_path: Path) -> None:
-    changes = ["model.lora=none", "server.push=disk", "sampling.template.'a b'=true"]
+    judge = "novelty.judge={base_url = 'http://x/v1', model = 'm', key_variable = 'KEY'}"
+    changes = [judge, "model.lora=none", "server.push=disk", "sampling.template.'a b'=true"]
     settings = load(config, [*changes, "loss.dual_clip=3", "step.tokens_per_batch=9"])
     assert settings.model.lora is None
+    assert settings.novelty.judge is not None
     copy = tmp_path / "copy.toml"
     copy.write_text(dump(settings))
     assert load(copy) == settings

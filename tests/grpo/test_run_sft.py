@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from policy_server import PROBLEMS, SYMBOLS, prepared
 from tokenizers import Tokenizer, models, pre_tokenizers
+from toy_run import PROBLEMS, SYMBOLS, prepared
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from grpo import tiny

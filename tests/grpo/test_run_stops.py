@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from policy_server import TOOLS, PolicyServer, prepared
+from toy_run import TOOLS, policy_server, prepared
 
 from tmas_graph.errors import PolicyMismatch, TrainingStopped
 from tmas_graph.grpo import checkpoint, metrics
@@ -43,14 +43,14 @@ def test_the_run_looks_at_its_own_share_of_right_completions(tmp_path: Path) -> 
     asked = count()
     tools = Tools(lambda text, gold: next(asked) < 64, TOOLS.similarity)
     settings = prepared(tmp_path, steps=30, stops={"collapse_steps": 2})
-    server = PolicyServer()
+    server = policy_server()
     with pytest.raises(TrainingStopped, match="the reward has collapsed"):
         train(settings, Surroundings(tools, server.opened))
     assert server.events[-1] == "close"
 
 
 def test_a_number_that_isnt_finite_stops_before_the_weights_are_changed(tmp_path: Path) -> None:
-    server = PolicyServer()
+    server = policy_server()
 
     def poison(text: str, gold: str) -> bool:
         with torch.no_grad():
@@ -64,7 +64,7 @@ def test_a_number_that_isnt_finite_stops_before_the_weights_are_changed(tmp_path
 
 
 def test_a_server_with_other_weights_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> None:
-    server = PolicyServer()
+    server = policy_server()
     server.at["push 3"] = lambda: setattr(server, "offset", 0.5)
     with pytest.raises(PolicyMismatch, match=r"parity: -\d"):
         train(prepared(tmp_path), Surroundings(TOOLS, server.opened))

@@ -1,4 +1,4 @@
-"""What a run shows and draws: the table, plain lines, pictures, and other trackers."""
+"""What a run shows and draws: the table, plain lines, and pictures."""
 
 import io
 from pathlib import Path
@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tmas_graph.errors import MissingExtra, SettingsError, StorageError
+from tmas_graph.errors import SettingsError, StorageError
 from tmas_graph.grpo import plotting
 from tmas_graph.grpo.__main__ import main
-from tmas_graph.grpo.metrics import Metrics, trackers_of
-from tmas_graph.grpo.operation import LogSettings
+from tmas_graph.grpo.metrics import Metrics
 from tmas_graph.grpo.samples import Rate
 from tmas_graph.grpo.watching import View
 
@@ -88,17 +87,6 @@ def test_a_line_after_a_torn_one_is_whole(tmp_path: Path) -> None:
     metrics.forget_after(2)
     metrics.log(3, "train", {"loss": 0.0})
     assert [one["step"] for one in plotting.read(folder)] == [1, 1, 2, 2, 3]
-
-
-@pytest.mark.parametrize("name", ["tensorboard", "wandb", "trackio"])
-def test_a_tracker_that_isnt_installed_is_named(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for module in ("torch.utils.tensorboard", "wandb", "trackio"):
-        monkeypatch.setitem(__import__("sys").modules, module, None)
-    settings = LogSettings.model_validate({"to": (name,)})
-    with pytest.raises(MissingExtra, match=f"log.to: {name} isn't installed. Run: pip install"):
-        trackers_of(settings, tmp_path)
 
 
 def test_a_users_mistake_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from grpo.fake_vllm import MESSAGES, NAME, FakeVllm
 from tmas_graph.errors import EndpointDown, RequestRefused, SettingsError
-from tmas_graph.grpo.sampling import CHAT, Group, Sampler, Sampling, Served
+from tmas_graph.grpo.samples import Group
+from tmas_graph.grpo.sampling import CHAT, Sampler, Sampling, Served
 from tmas_graph.grpo.server import Patience, Server
 
 pytestmark = pytest.mark.anyio

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed as dist
-from policy_server import TOOLS, PolicyServer, prepared
+from toy_run import TOOLS, policy_server, prepared
 
 from tmas_graph.grpo.run import Surroundings, train
 
@@ -19,7 +19,7 @@ def main(rank: int, size: int, meeting: str, folder: Path, steps: int) -> None:
     settings = prepared(folder, steps=steps, optimizer=OPTIMIZER)
     resume = (folder / "run" / "checkpoints").exists()
     dist.barrier()
-    train(settings, Surroundings(TOOLS, PolicyServer().opened), resume=resume)
+    train(settings, Surroundings(TOOLS, policy_server().opened), resume=resume)
     dist.destroy_process_group()
 
 

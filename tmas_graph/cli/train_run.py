@@ -36,12 +36,15 @@ def run(
     from tmas_graph.grpo.settings_file import load
 
     settings = load(config, changes or ())
+    from tmas_graph.grpo.judging import key_of
     from tmas_graph.grpo.run import Surroundings, open_vllm, train
     from tmas_graph.grpo.watching import View
 
     key = os.environ.get("VLLM_API_KEY", "")
+    judge_key = key_of(settings.novelty.judge, os.environ)
     with View(Console(), settings.steps) as view:
-        around = Surroundings(tools_of(settings, key), partial(open_vllm, key=key), view)
+        tools = tools_of(settings, key)
+        around = Surroundings(tools, partial(open_vllm, key=key), view, judge_key)
         train(settings, around, resume=resume)
 
 

@@ -63,14 +63,18 @@ def _train(given: Sequence[str]) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
     options = parser.parse_args(given)
-    from tmas_graph.grpo.run import Surroundings, open_vllm, train  # noqa: PLC0415  (slow)
+    from tmas_graph.grpo.judging import key_of  # noqa: PLC0415  (slow)
+    from tmas_graph.grpo.run import Surroundings, open_vllm, train  # noqa: PLC0415
     from tmas_graph.grpo.settings_file import load  # noqa: PLC0415
     from tmas_graph.grpo.watching import View  # noqa: PLC0415
 
     settings = load(options.config, options.changes)
     key = os.environ.get("VLLM_API_KEY", "")
+    judge_key = key_of(settings.novelty.judge, os.environ)
     with View(Console(), settings.steps) as view:
-        around = Surroundings(open_endpoint=partial(open_vllm, key=key), watch=view)
+        around = Surroundings(
+            open_endpoint=partial(open_vllm, key=key), watch=view, judge_key=judge_key
+        )
         train(settings, around, resume=options.resume)
 
 

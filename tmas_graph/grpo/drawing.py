@@ -1,13 +1,14 @@
 """Draws the groups of a step, those of two prompts included, at most one batch ahead."""
 
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Self
 
 from tmas_graph.grpo.asking import Asking, Task
 from tmas_graph.grpo.interfaces import Sampler
 from tmas_graph.grpo.producing import Counts, Producer
 from tmas_graph.grpo.rewards import Mode
-from tmas_graph.grpo.sampling import Group, Sampling, Served
+from tmas_graph.grpo.samples import Group
+from tmas_graph.grpo.sampling import Sampling, Served
 from tmas_graph.grpo.together import all_of
 
 
@@ -37,7 +38,7 @@ class Drawing:
         self._parts = _PartSampler(sampler, sampling)
         self._seed = seed
         self._ahead = ahead
-        self._producer: Producer | None = None
+        self._producer: Producer[Task] | None = None
 
     async def __aenter__(self) -> Self:
         """Give itself; nothing is asked before the first batch is."""
@@ -52,11 +53,7 @@ class Drawing:
         """Give the next `count` groups; `start` counts where none was taken before."""
         if self._producer is None:
             self._producer = Producer(
-                cast(Any, self._parts),
-                cast(Any, self._asking),
-                start=start,
-                seed=self._seed,
-                staleness=self._ahead,
+                self._parts, self._asking, start=start, seed=self._seed, staleness=self._ahead
             )
         taken = await self._producer.take(count)
         return tuple(Drawn(one.index, self._asking(one.index), one.group) for one in taken)
@@ -78,7 +75,7 @@ class _PartSampler:
     def served(self) -> Served:
         return self._sampler.served
 
-    async def group(self, task: Task, seed: int) -> Group:
+    async def group(self, task: Task, seed: int, /) -> Group:
         """Draw all parts of `task`, each with seeds of its own."""
         seeds = [seed]
         for part in task.parts:

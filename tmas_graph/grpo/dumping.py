@@ -51,7 +51,7 @@ def records(scored: Sequence[Scored]) -> Iterator[dict[str, Any]]:
         row, modes = one.drawn.task.row, one.drawn.modes
         prompts = [part.prompt for part in one.drawn.task.parts for _ in range(part.size)]
         for place, sample in enumerate(one.drawn.samples):
-            earned = one.rewards[place]
+            earned, found = one.rewards[place], one.findings[place]
             yield {
                 "group": one.drawn.index,
                 "problem": row.problem,
@@ -62,7 +62,9 @@ def records(scored: Sequence[Scored]) -> Iterator[dict[str, Any]]:
                 "reward": earned.total,
                 **asdict(earned),
                 "advantage": one.advantages[place],
-                "novelty": one.novelties[place],
+                "novelty": found.novelty,
+                "likeness": found.likeness,
+                "judge": found.verdict and found.verdict._asdict(),
                 "p0": one.p0,
                 "tokens": len(sample.completion_ids),
                 "finish_reason": sample.finish_reason,

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tmas_graph.grpo.novelty import Judge, Similarity
+from tmas_graph.grpo.parity import Logprobs, Parity
 from tmas_graph.grpo.rewards import Grader
 from tmas_graph.grpo.rows import Message, Row
-from tmas_graph.grpo.samples import Rate
-from tmas_graph.grpo.sampling import Group, Served
-
-Logprobs = Callable[[Sequence[int], Sequence[int]], Sequence[float]]
-"""`(prompt_ids, completion_ids)` to the trainer's log-probability of each completion token."""
+from tmas_graph.grpo.samples import Group, Rate
+from tmas_graph.grpo.sampling import Served
 
 
 class Sampler(Protocol):
@@ -26,10 +24,20 @@ class Sampler(Protocol):
 
 
 class Pusher(Protocol):
-    """Makes the sampler's server draw from the policy as it is now."""
+    """Makes the sampler's server draw from the policy as it is now.
+
+    Three ways, a file each: `pushing_lora`, `pushing_disk`, `pushing_nccl`. All ranks of a trainer
+    call it, since gathering shards takes all of them; rank 0 alone writes and speaks to the server.
+    """
 
     async def push(self, model: Any, version: int) -> Served:
-        """Give the server the weights of `model`."""
+        """Give the server the weights of `model`, and say what to ask it for from now on.
+
+        Raises:
+            EndpointDown: the server can't be reached, or failed; the text says in what state.
+            RequestRefused: it was started without what this way needs.
+            SettingsError: this way can't be gone with this model.
+        """
         ...
 
     async def close(self) -> None:
@@ -37,16 +45,7 @@ class Pusher(Protocol):
         ...
 
 
-class Agreement(Protocol):
-    """How far server and trainer are apart."""
-
-    @property
-    def difference(self) -> float:
-        """Largest difference of a token's two log-probabilities."""
-        ...
-
-
-Check = Callable[[Sequence[Message], Logprobs], Awaitable[Agreement]]
+Check = Callable[[Sequence[Message], Logprobs], Awaitable[Parity]]
 """Draws at the server and compares; raises PolicyMismatch where the two are too far apart."""
 
 
@@ -65,10 +64,11 @@ TryTmas = Callable[[Served, Sequence[Row], int], Awaitable[Mapping[str, Rate]]]
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """How completions are judged; all of it is called in a thread beside the event loop."""
+    """How completions are judged; `grader` and `similarity` are called in threads."""
 
     grader: Grader
     similarity: Similarity
     judge: Judge | None = None
+    """None: that of the settings, if they name one."""
     try_tmas: TryTmas | None = None
     """None: TMAS isn't tried with the policy."""

@@ -1,6 +1,5 @@
 """What a step learns from: drawn and scored completions, or verified ones out of a file."""
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +54,7 @@ class Drawn:
         began = perf_counter()
         drawn = await self._drawing.take(self._groups, start)
         waited = perf_counter() - began
-        scored = await asyncio.to_thread(self._scoring.groups, drawn)
+        scored = await self._scoring.groups(drawn)
         counts = self._drawing.counts
         metrics: dict[str, Rate | float] = {
             **scoring.told(scored, version),

@@ -8,27 +8,15 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from tmas_graph.errors import MissingExtra, StorageError
-from tmas_graph.grpo.operation import LogSettings
+from tmas_graph.errors import StorageError
 from tmas_graph.grpo.samples import Rate
+from tmas_graph.grpo.tracking import Tracker
 
 Kind = Literal["train", "push", "held_out", "tmas"]
 METRICS = "metrics.jsonl"
 Record = Mapping[str, Any]
-
-
-class Tracker(Protocol):
-    """Another place that numbers go to."""
-
-    def log(self, step: int, values: Mapping[str, float]) -> None:
-        """Take the numbers of a step."""
-        ...
-
-    def close(self) -> None:
-        """Write what is left."""
-        ...
 
 
 def flat(values: Mapping[str, Rate | float]) -> dict[str, float]:
@@ -67,6 +55,8 @@ class Metrics:
 
     def forget_after(self, step: int) -> None:
         """Drop the lines of steps after `step`, which a resumed run makes again."""
+        for tracker in self._trackers:
+            tracker.forget_after(step)
         records = read(self._file.parent)
         kept = "".join(json.dumps(one) + "\n" for one in records if one["step"] <= step)
         partial = self._file.with_suffix(".partial")
@@ -103,61 +93,6 @@ def read(folder: Path) -> list[dict[str, Any]]:
         except ValueError:
             continue
     return records
-
-
-def trackers_of(settings: LogSettings, folder: Path) -> list[Tracker]:
-    """Open the trackers that `settings` name.
-
-    Raises:
-        MissingExtra: one isn't installed.
-    """
-    return [
-        (_TensorBoard if name == "tensorboard" else _Hosted)(name, settings, folder)
-        for name in settings.to
-    ]
-
-
-class _TensorBoard:
-    def __init__(self, name: str, settings: LogSettings, folder: Path) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  (an extra)
-        except ImportError as error:
-            raise _missing(name) from error
-        self._writer: Any = SummaryWriter(str(folder / "tensorboard"))
-
-    def log(self, step: int, values: Mapping[str, float]) -> None:
-        for name, value in values.items():
-            self._writer.add_scalar(name, value, step)
-
-    def close(self) -> None:
-        self._writer.close()
-
-
-class _Hosted:
-    """wandb, and trackio, which has the same functions."""
-
-    def __init__(self, name: str, settings: LogSettings, folder: Path) -> None:
-        from importlib import import_module  # noqa: PLC0415
-
-        try:
-            self._module: Any = import_module(name)
-        except ImportError as error:
-            raise _missing(name) from error
-        more = {"dir": str(folder), "resume": "allow", "id": folder.name} if name == "wandb" else {}
-        self._module.init(project=settings.project, name=folder.name, **more)
-
-    def log(self, step: int, values: Mapping[str, float]) -> None:
-        # Held-out numbers come later than those of the same step; both take a step of their own.
-        self._module.log({**values, "step": step})
-
-    def close(self) -> None:
-        self._module.finish()
-
-
-def _missing(name: str) -> MissingExtra:
-    return MissingExtra(
-        f"log.to: {name} isn't installed. Run: pip install {name}, or leave it out of log.to."
-    )
 
 
 def _unwritable(file: Path, error: OSError) -> StorageError:

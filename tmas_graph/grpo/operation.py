@@ -7,6 +7,8 @@ from pydantic import Field
 
 from tmas_graph.grpo.knobs import Knobs
 
+TrackerName = Literal["tensorboard", "wandb", "trackio"]
+
 
 class OptimizerSettings(Knobs):
     """AdamW, and how its learning rate changes."""
@@ -83,8 +85,8 @@ class StopSettings(Knobs):
 class LogSettings(Knobs):
     """Where numbers go besides metrics.jsonl."""
 
-    to: tuple[Literal["tensorboard", "wandb", "trackio"], ...] = ()
-    """Each needs its package installed."""
+    to: tuple[TrackerName, ...] = ()
+    """Each is an extra: pip install "tmas-graph[wandb]"."""
     project: str = "tmas"
     """Name of the project there."""
     samples: bool = True

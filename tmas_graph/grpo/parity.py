@@ -6,11 +6,12 @@ Checked after every push, since a server can keep parts of old weights and say t
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from tmas_graph.errors import PolicyMismatch
 from tmas_graph.grpo.rows import Message
-from tmas_graph.grpo.sampling import CHAT, Sample, Sampler
+from tmas_graph.grpo.samples import Sample
+from tmas_graph.grpo.sampling import CHAT, Sampler
 
 Logprobs = Callable[[Sequence[int], Sequence[int]], Sequence[float]]
 """`(prompt_ids, completion_ids)` -> of each completion token, by the trainer's forward, at the
@@ -33,27 +34,6 @@ class Parity:
     server: float
     """Log-probability at the first position, by the server."""
     trainer: float
-
-
-class Mismatch(NamedTuple):
-    """A mean that isn't formed before both parts are summed over batches and ranks."""
-
-    numerator: float
-    denominator: float
-
-    @property
-    def value(self) -> float:
-        """The mean; 0 where there was no token."""
-        return self.numerator / self.denominator if self.denominator else 0.0
-
-
-def mismatch_kl(trainer: Sequence[float], sampler: Sequence[float]) -> Mismatch:
-    """Estimate KL(server ‖ trainer) per token from tokens that the server drew.
-
-    By exp(d) − 1 − d with d = trainer − server, which is never negative ("k3").
-    """
-    gaps = [own - other for own, other in zip(trainer, sampler, strict=True)]
-    return Mismatch(sum(math.expm1(gap) - gap for gap in gaps), len(gaps))
 
 
 def compare(samples: Sequence[Sample], logprobs: Logprobs) -> Parity:

@@ -15,6 +15,7 @@ PANELS: Mapping[str, tuple[str, str]] = {
     "tokens clipped": ("train", "clip/*"),
     "mismatch with the server": ("train", "mismatch_kl"),
     "novelty": ("train", "novelty/*"),
+    "judge of novelty": ("train", "judge/*"),
     "negative log-likelihood": ("train", "nll"),
     "held out, pass@1": ("held_out", "pass@1/*"),
     "TMAS with the policy": ("tmas", "*/iteration_*"),

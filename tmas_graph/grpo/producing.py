@@ -6,18 +6,37 @@ seeds: which samples are learned from depends on the policy alone, not on the se
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Generic, Protocol, Self, TypeVar
 
 from tmas_graph.errors import RequestRefused, SettingsError
-from tmas_graph.grpo.rows import Message
-from tmas_graph.grpo.sampling import Group, Sampler
+from tmas_graph.grpo.samples import Group
+from tmas_graph.grpo.sampling import Sampling, Served
 
-PromptOf = Callable[[int], Sequence[Message]]
+Asked = TypeVar("Asked")
+_Asked = TypeVar("_Asked", contravariant=True)
 _MISCONFIGURED = frozenset({401, 403, 404})
 """Refusals that every prompt would meet."""
 _LARGEST_SEED, _RUNS_APART = 2**63, 2**40
+
+
+class GroupSampler(Protocol[_Asked]):
+    """Draws a group for what is asked: the messages of a prompt, or prompts that share a group."""
+
+    @property
+    def served(self) -> Served:
+        """What is asked for from now on; says the trainer's version."""
+        ...
+
+    @property
+    def sampling(self) -> Sampling:
+        """How completions are drawn."""
+        ...
+
+    async def group(self, asked: _Asked, seed: int, /) -> Group:
+        """Draw a group; no member has a seed below `seed` or from `seed` + group_size on."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +75,7 @@ class _Pending:
         return self.task.cancelled() or not isinstance(self.task.exception(), RequestRefused)
 
 
-class Producer:
+class Producer(Generic[Asked]):
     """Draws groups for prompts 0, 1, 2, …; used inside `async with`.
 
     Not more than the next batch is drawn ahead. A trainer that takes a batch, learns from it and
@@ -65,8 +84,8 @@ class Producer:
 
     def __init__(
         self,
-        sampler: Sampler,
-        prompt_of: PromptOf,
+        sampler: GroupSampler[Asked],
+        prompt_of: Callable[[int], Asked],
         *,
         start: int = 0,
         seed: int = 0,
@@ -75,8 +94,8 @@ class Producer:
         """Begin with prompt `start`, as after so many consumed ones.
 
         Args:
-            sampler: its `served` is what is asked for, and says the trainer's version.
-            prompt_of: gives the messages of a prompt by its place; it never ends.
+            sampler: draws for what `prompt_of` gives.
+            prompt_of: gives what is asked by its place; it never ends.
             start: how many prompts are consumed already.
             seed: another one gives other samples throughout.
             staleness: 1: draw the next batch while the trainer learns; 0: don't.

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import torch.distributed as dist
 
-from tmas_graph.grpo.interfaces import Logprobs
+from tmas_graph.grpo.parity import Logprobs
 from tmas_graph.grpo.ranks import Ranks
 from tmas_graph.grpo.together import OneThread
 

@@ -27,8 +27,9 @@ from tmas_graph.grpo.hacks import final_text, is_copied, is_hedged
 from tmas_graph.grpo.knobs import Knobs
 
 Mode = Literal["normal", "experience", "guideline"]
-Novelty = Literal["novel", "listed", "unused", "unknown"]
-"""Of the strategy a completion uses: not in the list, in it, named but not used, not judged."""
+Novelty = Literal["novel", "listed", "unused", "unreadable", "unknown"]
+"""Of the strategy a completion uses: not in the list, in it, named but not used, judged in words
+that can't be read, not judged."""
 Grader = Callable[[str, str], bool]
 """(completion, ground truth) to "is it right"."""
 
@@ -125,9 +126,9 @@ def reward(
 def _guideline(novelty: Novelty, settings: RewardSettings) -> float:
     if novelty == "novel":
         return settings.novelty_bonus
-    if novelty in ("listed", "unused") and settings.listed_penalty is not None:
-        # The total of a right answer becomes −δ. "Unused" too: naming a strategy and then going
-        # on with a listed one would be a way around the penalty.
+    if novelty != "unknown" and settings.listed_penalty is not None:
+        # The total of a right answer becomes −δ. "Unused" and "unreadable" too: naming a strategy
+        # and then going on with a listed one, or confusing the judge, would be ways around it.
         return -1.0 - settings.listed_penalty
     return 0.0
 

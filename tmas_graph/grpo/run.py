@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
-from tmas_graph.grpo import starting
+from tmas_graph.grpo import judging, starting, tracking
 from tmas_graph.grpo.asking import Asking
 from tmas_graph.grpo.checkpoint import TrainState
 from tmas_graph.grpo.drawing import Drawing
@@ -15,7 +15,7 @@ from tmas_graph.grpo.exporting import FINAL, export
 from tmas_graph.grpo.grading import boxed_match, shared_words
 from tmas_graph.grpo.interfaces import Endpoint, Tools
 from tmas_graph.grpo.lessons import Drawn
-from tmas_graph.grpo.metrics import Metrics, trackers_of
+from tmas_graph.grpo.metrics import Metrics
 from tmas_graph.grpo.publishing import Publisher, Trial
 from tmas_graph.grpo.rank_talk import RankTalk
 from tmas_graph.grpo.ranks import Ranks
@@ -45,6 +45,8 @@ class Surroundings:
     """By default answers are compared letter by letter, and strategies word by word."""
     open_endpoint: OpenEndpoint = open_vllm
     watch: Watch = field(default_factory=Unwatched)
+    judge_key: str = ""
+    """API key of the judge that the settings name."""
 
 
 def train(
@@ -56,10 +58,11 @@ def train(
         TmasError: it can't begin, or can't go on; the text says what to do.
         KeyboardInterrupt: Ctrl-C; what was learned is saved.
     """
+    tracking.check(settings)
     ranks = starting.start_ranks()
     if ranks.rank == 0:
         starting.open_folder(settings, resume)
-    trackers = trackers_of(settings.log, settings.out) if ranks.rank == 0 else ()
+    trackers = tracking.trackers_of(settings) if ranks.rank == 0 else ()
     metrics = Metrics(settings.out, trackers)
     talk = RankTalk(ranks, OneThread("training", _use_gpu))
     try:
@@ -81,9 +84,13 @@ async def _trained(learner: Learner, around: Surroundings) -> TrainState:
     else:
         # All data is read before the server is asked for anything.
         asking = starting.asking_of(settings, starting.rows_of(settings))
-        async with around.open_endpoint(settings, talk.ranks) as endpoint:
+        async with (
+            judging.opened(settings.novelty.judge, around.judge_key, settings.out) as judge,
+            around.open_endpoint(settings, talk.ranks) as endpoint,
+        ):
+            tools = replace(around.tools, judge=around.tools.judge or judge)
             try:
-                state = await _reinforced(learner, around.tools, endpoint, asking)
+                state = await _reinforced(learner, tools, endpoint, asking)
             finally:
                 await endpoint.pusher.close()
     final = settings.out / FINAL

@@ -14,17 +14,22 @@ from tmas_graph.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One completion of one prompt, in tokens."""
+    """One completion of one prompt, as the server has made it."""
 
     prompt_ids: tuple[int, ...]
     completion_ids: tuple[int, ...]
+    """With the token that ends it, where the policy has ended it."""
     sampler_logprobs: tuple[float, ...] = ()
-    """Of each completion token, by the server; empty: unknown, then no mismatch is weighed."""
+    """Of each completion token, by the server, at the temperature it was drawn at; empty: unknown,
+    then no mismatch is weighed."""
     completion_mask: tuple[bool, ...] = ()
     """Which completion tokens count in the loss; empty: all of them."""
+    text: str = ""
     finish_reason: str = "stop"
     version: int = 0
-    """The policy version that sampled it."""
+    """Of the policy when it was asked for."""
+    seed: int = 0
+    """Its own: that of the request, and its place in the group."""
 
     def __post_init__(self) -> None:
         """Refuse lengths that don't fit, and log-probabilities that aren't numbers.
@@ -50,6 +55,11 @@ class Sample:
                 )
 
     @property
+    def truncated(self) -> bool:
+        """Did it meet its limit of tokens? The last token alone doesn't tell."""
+        return self.finish_reason == "length"
+
+    @property
     def length(self) -> int:
         """Tokens of prompt and completion."""
         return len(self.prompt_ids) + len(self.completion_ids)
@@ -58,6 +68,10 @@ class Sample:
     def counted(self) -> int:
         """Completion tokens that count in the loss."""
         return sum(self.completion_mask) if self.completion_mask else len(self.completion_ids)
+
+
+Group = tuple[Sample, ...]
+"""All completions that one mean reward is of."""
 
 
 @dataclass(frozen=True, slots=True)

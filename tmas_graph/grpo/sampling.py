@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from tmas_graph.errors import SettingsError
 from tmas_graph.grpo.rows import Message
+from tmas_graph.grpo.samples import Group, Sample
 from tmas_graph.grpo.server import Patience, Server, Unusable
 
 CHAT = "/v1/chat/completions"
@@ -23,31 +24,6 @@ _FLOOR = -9999.0
 """vLLM sends this in place of minus infinity."""
 _UNFINISHED = ("abort", "error")
 """Finish reasons of completions that something else than the policy has ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One completion of one prompt, as the server has made it."""
-
-    prompt_ids: tuple[int, ...]
-    completion_ids: tuple[int, ...]
-    """With the token that ends it, where the policy has ended it."""
-    sampler_logprobs: tuple[float, ...]
-    """Of each completion token, at the temperature it was drawn at."""
-    text: str
-    finish_reason: str
-    version: int
-    """Of the policy when it was asked for."""
-    seed: int
-    """Its own: that of the request, and its place in the group."""
-
-    @property
-    def truncated(self) -> bool:
-        """Did it meet its limit of tokens? The last token alone doesn't tell."""
-        return self.finish_reason == "length"
-
-
-Group = tuple[Sample, ...]
 
 
 @dataclass(frozen=True, slots=True)

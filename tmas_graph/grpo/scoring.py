@@ -1,13 +1,14 @@
 """From drawn groups to rewards, advantages and the rows of a step."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import get_args
 
 from tmas_graph.grpo.advantages import AdvantageSettings, advantages, statistics
 from tmas_graph.grpo.drawing import Drawn
 from tmas_graph.grpo.interfaces import Tools
-from tmas_graph.grpo.novelty import NoveltySettings, novelty
+from tmas_graph.grpo.novelty import Finding, How, NoveltySettings, novelty
 from tmas_graph.grpo.rewards import (
     Completion,
     Mode,
@@ -20,10 +21,10 @@ from tmas_graph.grpo.rewards import (
 )
 from tmas_graph.grpo.rows import Row
 from tmas_graph.grpo.samples import Rate, Sample, TrainingRow, rows_of
-from tmas_graph.grpo.sampling import Sample as Drawing
+from tmas_graph.grpo.together import all_of
 
-_AT_ONCE = 16
-"""Completions that are judged side by side; a judge is mostly waited for."""
+_NOVELTIES = get_args(Novelty)
+_WAYS = get_args(How)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,19 @@ class Scored:
     drawn: Drawn
     rewards: tuple[Reward, ...]
     advantages: tuple[float, ...]
-    novelties: tuple[Novelty, ...]
+    findings: tuple[Finding, ...]
+    """What was found out about each sample's strategy."""
     p0: float | None
     """The pass rate without the bank that the experience bonus was counted with."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Graded:
+    """What is known of one completion alone."""
+
+    completion: Completion
+    right: bool
+    finding: Finding = field(default_factory=Finding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,45 +58,42 @@ class Scoring:
     novelty: NoveltySettings
     advantages: AdvantageSettings
 
-    def groups(self, drawn: Sequence[Drawn]) -> tuple[Scored, ...]:
-        """Score groups, in order."""
-        with ThreadPoolExecutor(_AT_ONCE, "scoring") as pool:
-            pairs = [(group, place) for group in drawn for place in range(len(group.samples))]
-            judged = iter(list(pool.map(lambda pair: self._judged(*pair), pairs)))
-        return tuple(self._group(one, [next(judged) for _ in one.samples]) for one in drawn)
+    async def groups(self, drawn: Sequence[Drawn]) -> tuple[Scored, ...]:
+        """Score groups, in order.
 
-    def _judged(self, group: Drawn, place: int) -> tuple[Completion, bool, Novelty]:
-        """What is known of one completion alone."""
-        row, mode = group.task.row, group.modes[place]
+        Raises:
+            CallError: the judge can't be reached, or refuses.
+        """
+        graded = await all_of(
+            self._graded(group, place) for group in drawn for place in range(len(group.samples))
+        )
+        one_by_one = iter(graded)
+        return tuple(self._group(one, [next(one_by_one) for _ in one.samples]) for one in drawn)
+
+    async def _graded(self, group: Drawn, place: int) -> _Graded:
+        row, mode, tools = group.task.row, group.modes[place], self.tools
         completion = completion_of(group.samples[place], mode, row)
-        right = is_correct(completion, row.ground_truth, self.tools.grader)
+        right = await asyncio.to_thread(is_correct, completion, row.ground_truth, tools.grader)
         if not right or mode != "guideline":
-            return completion, right, "unknown"
+            return _Graded(completion, right)
         listed = [
             f"{one.name}: {one.essence}" if one.essence else one.name for one in row.strategies
         ]
-        said = novelty(
-            completion.text, listed, self.tools.similarity, self.tools.judge, self.novelty
-        )
-        return completion, right, said
+        found = await novelty(completion.text, listed, tools.similarity, tools.judge, self.novelty)
+        return _Graded(completion, right, found)
 
-    def _group(self, drawn: Drawn, judged: Sequence[tuple[Completion, bool, Novelty]]) -> Scored:
-        own = paired_p0(drawn.modes, [right for _, right, _ in judged])
+    def _group(self, drawn: Drawn, graded: Sequence[_Graded]) -> Scored:
+        own = paired_p0(drawn.modes, [one.right for one in graded])
         p0 = own if "experience" in drawn.modes and own is not None else drawn.task.row.p0
         rewards = tuple(
-            reward(completion, right, self.rewards, p0=p0, novelty=said)
-            for completion, right, said in judged
+            reward(one.completion, one.right, self.rewards, p0=p0, novelty=one.finding.novelty)
+            for one in graded
         )
-        return Scored(
-            drawn,
-            rewards,
-            advantages(rewards, self.advantages),
-            tuple(said for _, _, said in judged),
-            p0,
-        )
+        findings = tuple(one.finding for one in graded)
+        return Scored(drawn, rewards, advantages(rewards, self.advantages), findings, p0)
 
 
-def completion_of(sample: Drawing, mode: Mode, row: Row) -> Completion:
+def completion_of(sample: Sample, mode: Mode, row: Row) -> Completion:
     """Give a sample as its reward sees it."""
     bank = {
         "experience": row.experience,
@@ -96,21 +104,8 @@ def completion_of(sample: Drawing, mode: Mode, row: Row) -> Completion:
 
 def training_rows(scored: Sequence[Scored]) -> tuple[TrainingRow, ...]:
     """Give the rows of a step; groups that teach nothing are left out."""
-    return rows_of(
-        [[trained(sample) for sample in group.drawn.samples] for group in scored],
-        [group.advantages for group in scored],
-    )
-
-
-def trained(sample: Drawing) -> Sample:
-    """Give a drawn sample as the trainer learns from it."""
-    return Sample(
-        sample.prompt_ids,
-        sample.completion_ids,
-        sample.sampler_logprobs,
-        finish_reason=sample.finish_reason,
-        version=sample.version,
-    )
+    groups = [group.drawn.samples for group in scored]
+    return rows_of(groups, [group.advantages for group in scored])
 
 
 def told(scored: Sequence[Scored], version: int) -> Mapping[str, Rate]:
@@ -133,11 +128,22 @@ def told(scored: Sequence[Scored], version: int) -> Mapping[str, Rate]:
     logged["length"] = Rate(sum(len(one.completion_ids) for one in samples), len(samples))
     logged["truncated"] = Rate(sum(one.truncated for one in samples), len(samples))
     logged["staleness"] = Rate(sum(version - one.version for one in samples), len(samples))
-    said = [
-        one.novelties[place]
+    found = [
+        one.findings[place]
         for one, place in flat
         if one.drawn.modes[place] == "guideline" and one.rewards[place].correct
     ]
-    for name in ("novel", "listed", "unused", "unknown") if said else ():
-        logged[f"novelty/{name}"] = Rate(said.count(name), len(said))
-    return logged
+    return {**logged, **_strategies(found)}
+
+
+def _strategies(found: Sequence[Finding]) -> dict[str, Rate]:
+    """Of right completions under guidelines: shares of each novelty, and of what the judge did."""
+    said = [one.novelty for one in found]
+    asked = [one.verdict for one in found if one.verdict is not None]
+    rates = {f"novelty/{name}": Rate(said.count(name), len(said)) for name in _NOVELTIES if said}
+    if asked:
+        ways = [verdict.how for verdict in asked]
+        rates["judge/doubtful"] = Rate(len(asked), len(said))
+        rates["judge/unreadable"] = Rate(said.count("unreadable"), len(asked))
+        rates |= {f"judge/{way}": Rate(ways.count(way), len(ways)) for way in _WAYS}
+    return rates

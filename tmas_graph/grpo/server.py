@@ -18,6 +18,7 @@ Read = TypeVar("Read")
 _PASSING = frozenset({408, 429})
 _LONGEST_PAUSE = 30.0
 _CONNECT_SECONDS = 30.0
+_SERVE = "Start the server with the command that `tmas train serve` prints."
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -55,14 +56,22 @@ def as_it_is(body: Any) -> Any:
 class Server:
     """A vLLM server; used inside `async with`, or closed by `close`."""
 
-    def __init__(self, url: str, key: str = "") -> None:
-        """Ask the server with root `url` (without /v1), in the name of `key`."""
+    def __init__(
+        self, url: str, key: str = "", *, not_found: str = _SERVE, trust_env: bool = False
+    ) -> None:
+        """Ask the server with root `url` (without /v1), in the name of `key`.
+
+        `not_found` is what to do where it doesn't know what it is asked for. With `trust_env` it is
+        asked through the proxies that the environment names; they have no part in what is bound to
+        loopback.
+        """
+        self._not_found = not_found
         self.url = url.rstrip("/").removesuffix("/v1")
         self._http = httpx2.AsyncClient(
             headers={"authorization": f"Bearer {key}"} if key else {},
             limits=httpx2.Limits(max_connections=None, keepalive_expiry=3.0),
             timeout=httpx2.Timeout(None, connect=_CONNECT_SECONDS),
-            trust_env=False,  # a proxy has no part in what is bound to loopback
+            trust_env=trust_env,
         )
 
     async def __aenter__(self) -> Self:
@@ -130,10 +139,10 @@ class Server:
         except httpx2.RequestError as error:
             why = str(error) or type(error).__name__
             raise Unusable(f"the connection failed ({why:.200})") from error
-        return _body(response)
+        return _body(response, self._not_found)
 
 
-def _body(response: httpx2.Response) -> Any:
+def _body(response: httpx2.Response, not_found: str) -> Any:
     """The JSON of a good answer; None where it has another body, as some routes have."""
     status = response.status_code
     if status in _PASSING or status >= 500:
@@ -144,7 +153,7 @@ def _body(response: httpx2.Response) -> Any:
             float(wished) if wished.isdecimal() else None,
         )
     if status != 200:
-        _refuse(response)
+        _refuse(response, not_found)
     if "json" not in response.headers.get("content-type", ""):
         return None
     try:
@@ -153,11 +162,11 @@ def _body(response: httpx2.Response) -> Any:
         raise Unusable("an answer that is no JSON", status) from error
 
 
-def _refuse(response: httpx2.Response) -> NoReturn:
+def _refuse(response: httpx2.Response, not_found: str) -> NoReturn:
     advice = {
         401: "Give the server's API key.",
         403: "Give the server's API key.",
-        404: "Start the server with the command that `tmas train serve` prints.",
+        404: not_found,
     }.get(response.status_code, "The server's log says more.")
     raise RequestRefused(
         f"{response.url}: refused with {response.status_code} ({_reason(response)}). {advice}",

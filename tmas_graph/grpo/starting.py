@@ -12,7 +12,7 @@ from tmas_graph.errors import SettingsError, StorageError
 from tmas_graph.grpo import checkpoint, dumping, lessons, parity, tokenising
 from tmas_graph.grpo.asking import Asking
 from tmas_graph.grpo.checkpoint import TrainState
-from tmas_graph.grpo.interfaces import Endpoint
+from tmas_graph.grpo.interfaces import Endpoint, Pusher
 from tmas_graph.grpo.loading import load
 from tmas_graph.grpo.metrics import METRICS, Metrics
 from tmas_graph.grpo.optimizing import optimizer_of
@@ -27,7 +27,6 @@ from tmas_graph.grpo.server import Patience, Server
 from tmas_graph.grpo.settings import RunSettings
 from tmas_graph.grpo.settings_file import dump
 from tmas_graph.grpo.trainer import CHECKPOINTS
-from tmas_graph.grpo.weights import Pusher
 
 SETTINGS = "settings.toml"
 _DAY = timedelta(days=1)

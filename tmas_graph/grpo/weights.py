@@ -1,17 +1,15 @@
-"""What a trained policy is made of, written where the server reads it, and how it is pushed.
+"""What a trained policy is made of, written where the server reads it.
 
-Three ways, a file each: `pushing_lora`, `pushing_disk`, `pushing_nccl`. All ranks of a trainer
-call `push`, since gathering shards takes all of them; rank 0 alone writes and speaks to the server.
+A tensor that is spread over ranks is gathered by all of them.
 """
 
 import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from tmas_graph.errors import MissingExtra, StorageError
-from tmas_graph.grpo.sampling import Served
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,24 +18,6 @@ Named = Iterator[tuple[str, "Tensor"]]
 INDEX = "model.safetensors.index.json"
 """Says in which file each tensor is; with it, transformers takes files of any name."""
 _SHARD_BYTES = 4 * 2**30
-
-
-class Pusher(Protocol):
-    """Makes the server sample from the policy as it is now."""
-
-    async def push(self, model: Any, version: int) -> Served:
-        """Give the server the weights of `model`, and say what to ask it for from now on.
-
-        Raises:
-            EndpointDown: the server can't be reached, or failed; the text says in what state.
-            RequestRefused: it was started without what this way needs.
-            SettingsError: this way can't be gone with this model.
-        """
-        ...
-
-    async def close(self) -> None:
-        """Leave the server as it can be used by others."""
-        ...
 
 
 def full_weights(model: Any) -> Named:
