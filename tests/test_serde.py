@@ -27,6 +27,7 @@ from tmas_graph.state import (
     Verification,
 )
 from tmas_graph.stored import Stored
+from tmas_graph.threads import open_threads
 from tmas_graph.usage import Usage
 
 CONFIG: Any = {"configurable": {"thread_id": "one"}}
@@ -109,6 +110,15 @@ def test_a_serializer_of_the_callers_own_is_added_to() -> None:
         assert view.serde.loads_typed(view.serde.dumps_typed(value)) == value
     assert saver.serde is own
     assert view.storage is saver.storage
+
+
+def test_our_own_saver_has_one_queue_of_writes(tmp_path: Path) -> None:
+    async def views() -> tuple[Any, Any]:
+        async with open_threads(tmp_path) as store:
+            return store.saver, restoring(store.saver)
+
+    saver, view = asyncio.run(views())
+    assert view is saver
 
 
 def test_a_type_that_the_graph_does_not_store_is_not_restored() -> None:

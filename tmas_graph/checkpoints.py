@@ -28,6 +28,8 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from tmas_graph.serde import of_cancelled_task
+
 _PUT = """INSERT OR REPLACE INTO checkpoints
 (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata)
 VALUES (?, ?, ?, ?, ?, ?, ?)"""
@@ -73,6 +75,9 @@ class ZippingSerializer(JsonPlusSerializer):
 
 class GroupingSqliteSaver(AsyncSqliteSaver):
     """AsyncSqliteSaver whose concurrent writes share a transaction; each returns once stored."""
+
+    stores_whole_tasks = True
+    """Nothing of a cancelled task, as `serde.restored` sees to for other savers."""
 
     def __init__(
         self, connection: aiosqlite.Connection, database: Path, *, serde: JsonPlusSerializer
@@ -128,7 +133,9 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
         task_id: str,
         task_path: str = "",
     ) -> None:
-        """Store what a task wrote."""
+        """Store what a task wrote; nothing of one that was cancelled."""
+        if of_cancelled_task(writes):
+            return
         place = config["configurable"]
         where = (str(place["thread_id"]), str(place["checkpoint_ns"]), str(place["checkpoint_id"]))
         rows = [

@@ -45,24 +45,31 @@ def restored(checkpointer: BaseCheckpointSaver[Any] | None) -> BaseCheckpointSav
     if checkpointer is None:
         return None
     if checkpointer.serde is not BaseCheckpointSaver.serde:
-        return _of_whole_tasks(copy.copy(checkpointer.with_allowlist(_NAMES)))
+        added = checkpointer.with_allowlist(_NAMES)
+        ours = getattr(added, "stores_whole_tasks", False)
+        return added if ours else _of_whole_tasks(copy.copy(added))
     view = copy.copy(checkpointer)
     view.serde = serializer()
     return _of_whole_tasks(view)
 
 
-def _of_whole_tasks(view: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[Any]:
-    """Let `view` store nothing of a task that was cancelled.
+def of_cancelled_task(writes: Sequence[tuple[str, Any]]) -> bool:
+    """Whether a task that wrote these was cancelled, so that nothing of it may be stored.
 
     LangGraph stores what such a task had written so far, and a resume takes that for all of it: a
     node cancelled between its update and its branch would end the run, as nothing follows it.
     """
+    return any(isinstance(value, asyncio.CancelledError) for _, value in writes)
+
+
+def _of_whole_tasks(view: BaseCheckpointSaver[Any]) -> BaseCheckpointSaver[Any]:
+    """Let `view` store nothing of a task that was cancelled."""
     store = view.aput_writes
 
     async def put_writes(
         config: RunnableConfig, writes: Sequence[tuple[str, Any]], *place: str, **named: str
     ) -> None:
-        if not any(isinstance(value, asyncio.CancelledError) for _, value in writes):
+        if not of_cancelled_task(writes):
             await store(config, writes, *place, **named)
 
     view.aput_writes = put_writes  # type: ignore[method-assign]
