@@ -219,7 +219,7 @@ async def test_what_was_seen_of_an_iteration_that_goes_on_is_told_again(
 async def test_a_stop_that_was_not_stored_does_not_hold_up_a_run_that_has_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def die(_: object) -> None:
+    def die(*_: object) -> None:
         raise RuntimeError("killed")
 
     async with endpoint() as at, open_threads(tmp_path) as store:
