@@ -1,8 +1,9 @@
 """What the harness of runs costs: calls per second, processor time per call, memory.
 
-    python -m benchmarks.harness [--problems 100] [--methods A,B] [--in-flight 800]
+    python -m benchmarks.harness [--problems 100] [--methods A,B] [--in-flight 800] [--latency 8]
 
-A server in a process of its own answers each request after two seconds with the same short reply
+A server in a process of its own answers each request after `latency` seconds, long enough that so
+many are in flight at the rate that one process reaches. It answers with the same short reply
 and does as good as nothing else. Each method is run with all that a run does: limiter, database,
 rows, grading, memory banks. Shown is the memory of this process when a fifth and when all of the
 problems were done: it grows with what is in flight, not with what is finished.
@@ -32,8 +33,10 @@ from tmas_graph.evaluation.run_rows import Row
 from tmas_graph.models import pool
 
 ROOT = Path(__file__).parents[1]
-LATENCY = 2.0
+LATENCY = 8.0
 """Seconds of each answer."""
+_TICK = 0.1
+"""Seconds between two looks at what is in flight."""
 
 
 @dataclass
@@ -45,14 +48,19 @@ class Measure:
     seconds: float = 0.0
     cpu: float = 0.0
     in_flight: int = 0
-    """The most that were seen when a problem ended."""
+    """The most that were seen."""
     memory: list[float] = field(default_factory=list)
     """MB, whenever a problem ended."""
 
     def ended(self, rows: Sequence[Row]) -> None:
         """Look at the memory, now that a problem has ended."""
         self.memory.append(megabytes())
-        self.in_flight = max(self.in_flight, pool.load().in_flight)
+
+    async def look(self) -> None:
+        """Look at what is in flight until cancelled."""
+        while True:
+            self.in_flight = max(self.in_flight, pool.load().in_flight)
+            await asyncio.sleep(_TICK)
 
 
 def megabytes() -> float:
@@ -72,7 +80,9 @@ async def measured(url: str, method: str, folder: Path, problems: Path, most: in
     labels = [f"{method}[candidates=64]" if method == "self-consistency" else method]
     plan = fresh(source, found, [problem.id for problem in found.problems], labels, given)
     since, cpu = time.perf_counter(), time.process_time()
+    looking = asyncio.create_task(measure.look())
     standing = await sitting.begin(folder, plan, found, watch=Watch(ended=measure.ended))
+    looking.cancel()
     measure.seconds, measure.cpu = time.perf_counter() - since, time.process_time() - cpu
     measure.calls = standing.purse.spent.calls
     await pool.close()
@@ -103,13 +113,14 @@ def main() -> None:
     parser.add_argument("--problems", type=int, default=100)
     parser.add_argument("--methods", default="self-consistency,tmas")
     parser.add_argument("--in-flight", type=int, default=800)
+    parser.add_argument("--latency", type=float, default=LATENCY, help="seconds of each answer")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        client.LATENCY = LATENCY
+        client.LATENCY = options.latency
         asyncio.run(client.serve())
         return
-    command = [sys.executable, "-m", __spec__.name, "--serve"]
+    command = [sys.executable, "-m", __spec__.name, "--serve", f"--latency={options.latency}"]
     with (
         tempfile.TemporaryDirectory() as place,
         subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server,
