@@ -42,6 +42,9 @@ def test_what_is_said_of_a_thread_in_another_folder_names_the_folder(
     calls = tmas(*words, "--calls")
     assert calls.code == 0
     assert "--home 'a b' --call ID" in calls.out
+    said = tmas.mistake(*words, "--call", "zz")
+    assert f"no call of {words[1]} has an id" in said
+    assert f"`tmas show {words[1]} --home 'a b' --calls`" in said
     assert "--home" not in tmas("solve", "What is 6·7?").out
 
 

@@ -82,7 +82,7 @@ def show_call(home: Path, thread: str, prefix: str, *, as_json: bool) -> None:
 
     async def one() -> Call:
         async with _calls(home, thread) as calls:
-            return await calls.get(await _found(calls, named(thread, home), prefix))
+            return await calls.get(await _found(calls, thread, home, prefix))
 
     call = run_blocking(one)
     if as_json:
@@ -98,7 +98,7 @@ async def _calls(home: Path, thread: str) -> AsyncIterator[SqliteCalls]:
         yield store.calls(record.id)
 
 
-async def _found(calls: SqliteCalls, thread: str, prefix: str) -> str:
+async def _found(calls: SqliteCalls, thread: str, home: Path, prefix: str) -> str:
     found = await calls.find(prefix) if prefix else []
     if len(found) == 1 or prefix in found:
         return prefix if prefix in found else found[0]
@@ -106,12 +106,12 @@ async def _found(calls: SqliteCalls, thread: str, prefix: str) -> str:
     if not prefix:
         raise ThreadError(
             f"--call: it is empty. Give the id of a call, or how it begins; "
-            f"`tmas show {thread} --calls` lists them."
+            f"`tmas show {named(thread, home)} --calls` lists them."
         )
     if not found:
         raise ThreadError(
             f"--call: no call of {thread} has an id that begins with {given!r}. "
-            f"`tmas show {thread} --calls` lists them."
+            f"`tmas show {named(thread, home)} --calls` lists them."
         )
     raise ThreadError(f"--call: {given!r} is how {', '.join(found)} begin. Give more of it.")
 
