@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import client
+from benchmarks.results import ROOT
 from tmas_graph import Settings
 from tmas_graph.evaluation import sitting
 from tmas_graph.evaluation.books import Watch
@@ -32,7 +33,6 @@ from tmas_graph.evaluation.problem_set import source_of
 from tmas_graph.evaluation.run_rows import Row
 from tmas_graph.models import pool
 
-ROOT = Path(__file__).parents[1]
 LATENCY = 8.0
 """Seconds of each answer."""
 _TICK = 0.1

@@ -16,11 +16,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 
 from benchmarks import results
+from benchmarks.results import ROOT
 
-ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "benchmarks.md"
 KEPT = ROOT / "docs" / "benchmarks.json"
 IMAGES = ROOT / "docs" / "images"

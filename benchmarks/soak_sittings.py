@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.process_figures import descriptors, resident
+from benchmarks.results import ROOT
 
-ROOT = Path(__file__).parents[1]
 _LOOK = 0.25
 """Seconds between two looks at the process."""
 _MOST_SITTINGS = 10_000

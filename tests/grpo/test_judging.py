@@ -105,12 +105,16 @@ async def test_a_resumed_run_knows_its_verdicts_and_what_it_has_spent(tmp_path: 
     assert (kept["novelty"], kept["reply"]) == ("novel", r"\boxed{novel}")
 
 
+def failing_at_first(status: int, text: str) -> ScriptedServer:
+    """A server that answers its first request with `status` and others with `text`."""
+    return server(
+        script=lambda *_: text, fail=lambda request: status if not request.index else None
+    )
+
+
 async def test_a_passing_fault_is_asked_again(tmp_path: Path) -> None:
     async with (
-        server(
-            script=lambda *_: r"\boxed{listed}",
-            fail=lambda request: 503 if not request.index else None,
-        ) as at,
+        failing_at_first(503, r"\boxed{listed}") as at,
         judge_at(at, tmp_path) as judge,
     ):
         assert (await judge(SOLUTION, LISTED)).novelty == "listed"
@@ -119,10 +123,7 @@ async def test_a_passing_fault_is_asked_again(tmp_path: Path) -> None:
 
 async def test_a_question_that_is_refused_stays_unknown(tmp_path: Path) -> None:
     async with (
-        server(
-            script=lambda *_: r"\boxed{novel}",
-            fail=lambda request: 400 if not request.index else None,
-        ) as at,
+        failing_at_first(400, r"\boxed{novel}") as at,
         judge_at(at, tmp_path) as judge,
     ):
         refused = await judge(SOLUTION, LISTED)

@@ -116,7 +116,19 @@ class _TensorBoard:
         self._writer.close()
 
 
-class _Wandb:
+class _Remembering:
+    """Keeps all that it was told; `_run` is the tracker's own."""
+
+    _run: Any
+
+    def forget_after(self, step: int) -> None:
+        pass
+
+    def close(self) -> None:
+        self._run.finish()
+
+
+class _Wandb(_Remembering):
     def __init__(self, module: Any, settings: RunSettings) -> None:
         self._run = module.init(
             project=settings.log.project,
@@ -132,14 +144,8 @@ class _Wandb:
     def log(self, step: int, values: Mapping[str, float]) -> None:
         self._run.log({**values, "step": step})
 
-    def forget_after(self, step: int) -> None:
-        pass
 
-    def close(self) -> None:
-        self._run.finish()
-
-
-class _Trackio:
+class _Trackio(_Remembering):
     def __init__(self, module: Any, settings: RunSettings) -> None:
         self._run = module.init(
             project=settings.log.project,
@@ -151,12 +157,6 @@ class _Trackio:
 
     def log(self, step: int, values: Mapping[str, float]) -> None:
         self._run.log(dict(values), step=step)
-
-    def forget_after(self, step: int) -> None:
-        pass
-
-    def close(self) -> None:
-        self._run.finish()
 
 
 _KINDS: Mapping[TrackerName, Callable[[Any, RunSettings], Tracker]] = {

@@ -112,7 +112,6 @@ def _bound(parts: Sequence[Part]) -> list[Part]:
     """A negation as one with the verb that it precedes; "can be counted" as "counted"."""
     free = english().free
     found: list[Part] = []
-    counted = False
     for part in parts:
         if part.marker in ("at", "to"):
             part = part._replace(marker="of")
@@ -121,10 +120,9 @@ def _bound(parts: Sequence[Part]) -> list[Part]:
             part = found.pop()._replace(text=part.text)
         elif part.text in free and found and found[-1].text == "¬":
             part = found.pop()._replace(text=f"¬ {part.text}")
-            counted = any(other.text in ("¬", "exactly") for other in found)
-        if not (part.text == "exist" and counted):  # "no solution exists" denies it already
-            found.append(part)
-            counted = counted or part.text in ("¬", "exactly")
+        if part.text == "exist" and any(other.text in ("¬", "exactly") for other in found):
+            continue  # "no solution exists" denies it already
+        found.append(part)
     return found
 
 
