@@ -15,9 +15,17 @@ Json = dict[str, Any]
 
 
 def connect(url: str) -> httpx2.Client:
-    """Make a plain HTTP client of the server at `url`, with the right key."""
-    headers = {"Authorization": f"Bearer {KEY}"}
-    return httpx2.Client(base_url=url, headers=headers, timeout=200)
+    """Make a plain HTTP client of the server at `url`, with the right key.
+
+    It keeps no connection: the server closes an idle one after five seconds, which on a busy
+    machine can pass between two requests, and the second is then lost.
+    """
+    return httpx2.Client(
+        base_url=url,
+        headers={"Authorization": f"Bearer {KEY}"},
+        limits=httpx2.Limits(max_keepalive_connections=0),
+        timeout=200,
+    )
 
 
 def chat(client: httpx2.Client, **fields: Any) -> httpx2.Response:
