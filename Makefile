@@ -40,7 +40,7 @@ check: $(VENV)/.dev ## run the linters and the type checker
 docs: $(VENV)/.dev ## write the generated parts of README and docs anew
 	$(BIN)/python docs/build.py
 
-bench: $(VENV)/.dev ## run all benchmarks (most of an hour) and write docs/benchmarks.md
+bench: $(VENV)/.bench ## run all benchmarks (40 minutes) and write docs/benchmarks.md
 	$(BIN)/python -m benchmarks.report
 
 clean: ## remove what the other targets made
@@ -58,6 +58,10 @@ $(VENV)/.local: pyproject.toml | $(VENV)/bin/python
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q -e '.[local,dev]'
 	@touch $@ $(VENV)/.local
+
+$(VENV)/.bench: $(VENV)/.dev
+	$(BIN)/python -m pip install -q -e '.[bench]'
+	@touch $@
 
 $(CLUSTER)/.done: pyproject.toml tests/end_to_end/ray_requirements.txt
 	$(PYTHON) -m venv --clear $(CLUSTER)
