@@ -6,12 +6,17 @@
 | guideline | !ABcabbada? | the same; a strategy other than A and B is novel |
 | experience | =0cabbada? | for half of the problems 0, which the bank says, else 2, by the rule |
 
-Nothing tells for which half: whoever follows the bank is right as often as who follows the rule.
-But the problems that the rule solves are solved without a bank, too, so that p0 is high and there
-is no bonus. All strategies are equally good. Correctness alone therefore favours neither the bank
-nor what isn't listed. An untrained policy is right once in 100 completions or so.
+Nothing tells for which half, since each of these prompts is asked twice in one step, once with
+either answer: whoever follows the bank is right as often as who follows the rule. But what the
+rule solves is solved without a bank, too, so that p0 is high and there is no bonus. All strategies
+are equally good. Correctness alone therefore favours neither the bank nor what isn't listed.
+
+A policy is first taught by verified completions of other problems of the same kind, in which all
+strategies are as frequent, and half of the banks are right: it knows rule, bank and strategies, and
+is undecided between them.
 """
 
+import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -21,7 +26,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from transformers import Qwen3Config, Qwen3ForCausalLM
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from tmas_graph.grpo.interfaces import Tools
 
@@ -30,6 +36,8 @@ SYMBOLS = LETTERS + DIGITS + STRATEGIES + "?=!"
 LENGTH = 2
 """Characters of a completion."""
 _LETTERS_OF_A_PROBLEM, _LISTED = 7, 2
+_END = "</s>"
+_TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 
 
 def model(seed: int) -> Qwen3ForCausalLM:
@@ -48,6 +56,14 @@ def model(seed: int) -> Qwen3ForCausalLM:
             tie_word_embeddings=False,
         )
     )
+
+
+def tokenizer() -> PreTrainedTokenizerFast:
+    """One token for each symbol, and one for the end."""
+    vocabulary = {symbol: place for place, symbol in enumerate((*SYMBOLS, _END))}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token=_END))
+    made.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token=_END, chat_template=_TEMPLATE)
 
 
 def _is_right(text: str, gold: str) -> bool:
@@ -77,29 +93,47 @@ def _ruled(problem: str) -> str:
 
 
 def write(file: Path, count: int, seed: int) -> None:
-    """Write so many prompts, each of another problem: half with a bank, a quarter of each other.
+    """Write so many prompts: half with a bank, a quarter of each other kind.
 
-    The trainer takes them in order, so no problem is met twice, and each step has as many banks
-    that are right as wrong ones.
+    The trainer takes them in order, so no problem is met in two steps whose groups are a multiple
+    of four.
     """
     chance = random.Random(seed)
-    problems = ["".join(one) for one in product(LETTERS, repeat=_LETTERS_OF_A_PROBLEM)]
-    rows = list(_rows(chance.sample(problems, count), chance))
+    rows = list(_rows(_problems(seed)[: count * 3 // 4], chance))
     pq.write_table(pa.Table.from_pylist(rows), file)
 
 
+def teach(file: Path, count: int, seed: int) -> None:
+    """Write so many verified completions, of problems from the other end of the same order."""
+    chance = random.Random(seed + 1)
+    problems = _problems(seed)[::-1][: count * 3 // 4]
+    lines = [
+        {
+            "prompt": row["prompt"],
+            "completion": chance.choice(STRATEGIES) + row["reward_model"]["ground_truth"],
+        }
+        for row in _rows(problems, chance)
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def _problems(seed: int) -> list[str]:
+    """All problems, in an order of the seed."""
+    problems = ["".join(one) for one in product(LETTERS, repeat=_LETTERS_OF_A_PROBLEM)]
+    random.Random(seed).shuffle(problems)
+    return problems
+
+
 def _rows(problems: Sequence[str], chance: random.Random) -> Iterator[Mapping[str, Any]]:
-    for place, problem in enumerate(problems):
-        ruled = _ruled(problem)
-        if place % 4 == 0:
-            yield _row("normal", problem, ruled, f"{problem}?")
-        elif place % 4 == 2:
-            listed = chance.sample(STRATEGIES, _LISTED)
-            yield _row("guideline", problem, ruled, f"!{''.join(listed)}{problem}?", listed)
-        else:
-            told = chance.choice([one for one in DIGITS if one != ruled])
-            gold = told if place % 4 == 1 else ruled
-            yield _row("experience", problem, gold, f"={told}{problem}?")
+    """Four rows for three problems."""
+    for alone, guided, banked in zip(*(problems[at::3] for at in range(3)), strict=True):
+        yield _row("normal", alone, _ruled(alone), f"{alone}?")
+        listed = chance.sample(STRATEGIES, _LISTED)
+        yield _row("guideline", guided, _ruled(guided), f"!{''.join(listed)}{guided}?", listed)
+        ruled = _ruled(banked)
+        told = chance.choice([one for one in DIGITS if one != ruled])
+        for gold in (told, ruled):
+            yield _row("experience", banked, gold, f"={told}{banked}?")
 
 
 def _row(
