@@ -1,6 +1,6 @@
 """The hybrid reward and correctness alone, on a toy task: who uses the bank, who finds new ways?
 
-    python -m benchmarks.hybrid [--seeds 3] [--steps 300] [--set NAME=VALUE] [--plot FILE]
+    python -m benchmarks.hybrid [--seeds 3] [--steps 160] [--set NAME=VALUE] [--plot FILE]
         [--keep FOLDER]
 
 Each seed has an untrained policy, a file of prompts and the draws of its own, which both presets
@@ -40,7 +40,7 @@ from tmas_graph.grpo.settings_file import load
 
 CONFIG = Path(__file__).with_suffix(".toml")
 PRESETS: tuple[Preset, ...] = get_args(Preset)
-LESSONS, LESSON, TEACHING_RATE = 120, 64, 2e-3
+LESSONS, LESSON, TEACHING_RATE = 150, 96, 2e-3
 """Steps of supervised fine-tuning, completions in each, and their learning rate."""
 PARTS = 16
 """Stretches of a run that have a point each in the plot."""
@@ -198,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Train all, print the table, draw."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=160)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the course of the runs")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the runs there")
     parser.add_argument(

@@ -36,6 +36,8 @@ SYMBOLS = LETTERS + DIGITS + STRATEGIES + "?=!"
 LENGTH = 2
 """Characters of a completion."""
 _LETTERS_OF_A_PROBLEM, _LISTED = 7, 2
+_AS_LISTED = 0.75
+"""How often a teacher uses a listed strategy."""
 _END = "</s>"
 _TEMPLATE = "{% for message in messages %}{{ message.content }}{% endfor %}"
 
@@ -52,6 +54,7 @@ def model(seed: int) -> Qwen3ForCausalLM:
             num_attention_heads=2,
             num_key_value_heads=1,
             head_dim=32,
+            initializer_range=0.1,
             max_position_embeddings=32,
             tie_word_embeddings=False,
         )
@@ -93,28 +96,35 @@ def _ruled(problem: str) -> str:
 
 
 def write(file: Path, count: int, seed: int) -> None:
-    """Write so many prompts: half with a bank, a quarter of each other kind.
+    """Write so many prompts, a multiple of six: half with guidelines, a third with a bank.
 
-    The trainer takes them in order, so no problem is met in two steps whose groups are a multiple
-    of four.
+    The trainer takes them in order, so that no problem is met in two steps, if these have a
+    multiple of six, too.
     """
     chance = random.Random(seed)
-    rows = list(_rows(_problems(seed)[: count * 3 // 4], chance))
+    rows = list(_rows(_problems(seed)[: count * 5 // 6], chance))
     pq.write_table(pa.Table.from_pylist(rows), file)
 
 
 def teach(file: Path, count: int, seed: int) -> None:
     """Write so many verified completions, of problems from the other end of the same order."""
     chance = random.Random(seed + 1)
-    problems = _problems(seed)[::-1][: count * 3 // 4]
+    problems = _problems(seed)[::-1][: count * 5 // 6]
     lines = [
         {
             "prompt": row["prompt"],
-            "completion": chance.choice(STRATEGIES) + row["reward_model"]["ground_truth"],
+            "completion": _usual(row, chance) + row["reward_model"]["ground_truth"],
         }
         for row in _rows(problems, chance)
     ]
     file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def _usual(row: Mapping[str, Any], chance: random.Random) -> str:
+    """Give the strategy that a teacher uses, who was shown the list and takes it as advice."""
+    listed = [one["name"] for one in row["extra_info"]["strategies"]]
+    others = [one for one in STRATEGIES if one not in listed]
+    return chance.choice(listed if listed and chance.random() < _AS_LISTED else others)
 
 
 def _problems(seed: int) -> list[str]:
@@ -125,11 +135,13 @@ def _problems(seed: int) -> list[str]:
 
 
 def _rows(problems: Sequence[str], chance: random.Random) -> Iterator[Mapping[str, Any]]:
-    """Four rows for three problems."""
-    for alone, guided, banked in zip(*(problems[at::3] for at in range(3)), strict=True):
+    """Six rows for five problems."""
+    for alone, *guided, banked in zip(*(problems[at::5] for at in range(5)), strict=True):
         yield _row("normal", alone, _ruled(alone), f"{alone}?")
-        listed = chance.sample(STRATEGIES, _LISTED)
-        yield _row("guideline", guided, _ruled(guided), f"!{''.join(listed)}{guided}?", listed)
+        for problem in guided:
+            listed = chance.sample(STRATEGIES, _LISTED)
+            prompt = f"!{''.join(listed)}{problem}?"
+            yield _row("guideline", problem, _ruled(problem), prompt, listed)
         ruled = _ruled(banked)
         told = chance.choice([one for one in DIGITS if one != ruled])
         for gold in (told, ruled):
