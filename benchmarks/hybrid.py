@@ -3,11 +3,12 @@
     python -m benchmarks.hybrid [--seeds 3] [--steps 160] [--set NAME=VALUE] [--plot FILE]
         [--keep FOLDER]
 
-Each seed has an untrained policy, a file of prompts and the draws of its own, which both presets
-share; they go through the trainer of `tmas train run`, with nothing but the preset changed. The
-server is in the same process. No problem is met twice, so that all figures are of problems that
-the policy hasn't seen; they are over the last quarter of the steps. By how the task is made
-(hybrid_task.py), correctness alone favours neither the bank nor strategies that aren't listed.
+Each seed has a policy, a file of prompts and the draws of its own, which both presets share: the
+policy learns the task from verified completions (mode "sft"), then goes through the trainer of
+`tmas train run` once with each preset, and nothing else changed. The server is in the same process.
+No problem is met in two steps, so that all figures are of problems that the policy hasn't seen;
+they are over the last quarter of the steps. By how the task is made (hybrid_task.py), correctness
+alone favours neither the bank nor strategies that aren't listed.
 
 Shown are means over seeds, with the least and the greatest; differences are by seed.
 """

@@ -11,9 +11,10 @@ either answer: whoever follows the bank is right as often as who follows the rul
 rule solves is solved without a bank, too, so that p0 is high and there is no bonus. All strategies
 are equally good. Correctness alone therefore favours neither the bank nor what isn't listed.
 
-A policy is first taught by verified completions of other problems of the same kind, in which all
-strategies are as frequent, and half of the banks are right: it knows rule, bank and strategies, and
-is undecided between them.
+A policy is first taught by verified completions of other problems, as in the cold start of a real
+one. Half of their banks are right, and three of four use a listed strategy, which is what a model
+does that is shown a list. It then knows the rule, follows half of the banks, and has seen what a
+list means: a policy that knows nothing settles before any bonus has been seen.
 """
 
 import json
@@ -36,6 +37,8 @@ SYMBOLS = LETTERS + DIGITS + STRATEGIES + "?=!"
 LENGTH = 2
 """Characters of a completion."""
 _LETTERS_OF_A_PROBLEM, _LISTED = 7, 2
+_MET = 4096
+"""Problems of a run; the others are there to teach."""
 _AS_LISTED = 0.75
 """How often a teacher uses a listed strategy."""
 _END = "</s>"
@@ -102,14 +105,14 @@ def write(file: Path, count: int, seed: int) -> None:
     multiple of six, too.
     """
     chance = random.Random(seed)
-    rows = list(_rows(_problems(seed)[: count * 5 // 6], chance))
+    rows = list(_rows(_taken(_problems(seed)[:_MET], count), chance))
     pq.write_table(pa.Table.from_pylist(rows), file)
 
 
 def teach(file: Path, count: int, seed: int) -> None:
-    """Write so many verified completions, of problems from the other end of the same order."""
+    """Write so many verified completions, of problems that `write` leaves to them."""
     chance = random.Random(seed + 1)
-    problems = _problems(seed)[::-1][: count * 5 // 6]
+    problems = _taken(_problems(seed)[: _MET - 1 : -1], count)
     lines = [
         {
             "prompt": row["prompt"],
@@ -132,6 +135,17 @@ def _problems(seed: int) -> list[str]:
     problems = ["".join(one) for one in product(LETTERS, repeat=_LETTERS_OF_A_PROBLEM)]
     random.Random(seed).shuffle(problems)
     return problems
+
+
+def _taken(problems: Sequence[str], rows: int) -> Sequence[str]:
+    """Give the problems of so many rows."""
+    count = rows * 5 // 6
+    if count > len(problems):
+        raise ValueError(
+            f"hybrid_task: {rows} rows need {count} problems, and there are {len(problems)}. "
+            "Take fewer steps, or smaller ones."
+        )
+    return problems[:count]
 
 
 def _rows(problems: Sequence[str], chance: random.Random) -> Iterator[Mapping[str, Any]]:

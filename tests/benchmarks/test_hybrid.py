@@ -11,11 +11,12 @@ from tmas_graph.grpo.rows import read
 
 
 def test_each_bank_is_asked_twice_in_a_step_and_right_once(tmp_path: Path) -> None:
-    hybrid_task.write(tmp_path / "train.parquet", 800, seed=0)
+    hybrid_task.write(tmp_path / "train.parquet", 600, seed=0)
     rows = read(tmp_path / "train.parquet")
-    assert [row.source for row in rows] == ["normal", "guideline", *["experience"] * 2] * 200
-    assert len({row.problem for row in rows}) == 600
-    for told, ruled in zip(rows[2::4], rows[3::4], strict=True):
+    six = ["normal", *["guideline"] * 3, *["experience"] * 2]
+    assert [row.source for row in rows] == six * 100
+    assert len({row.problem for row in rows}) == 500
+    for told, ruled in zip(rows[4::6], rows[5::6], strict=True):
         assert told.prompt == ruled.prompt
         prompt = told.prompt[-1]["content"]
         assert hybrid_task.follows_bank(prompt, "A" + told.ground_truth)
@@ -24,8 +25,8 @@ def test_each_bank_is_asked_twice_in_a_step_and_right_once(tmp_path: Path) -> No
 
 
 def test_what_is_taught_is_right_and_of_other_problems(tmp_path: Path) -> None:
-    hybrid_task.write(tmp_path / "train.parquet", 800, seed=0)
-    hybrid_task.teach(tmp_path / "train.jsonl", 800, seed=0)
+    hybrid_task.write(tmp_path / "train.parquet", 600, seed=0)
+    hybrid_task.teach(tmp_path / "train.jsonl", 1200, seed=0)
     lines = [json.loads(line) for line in (tmp_path / "train.jsonl").read_text().splitlines()]
     prompts = [line["prompt"][-1]["content"] for line in lines]
     met = {row.prompt[-1]["content"] for row in read(tmp_path / "train.parquet")}
@@ -37,6 +38,17 @@ def test_what_is_taught_is_right_and_of_other_problems(tmp_path: Path) -> None:
         assert by_bank or hybrid_task.follows_rule(problem, line["completion"])
         followed += by_bank
     assert followed == 200
+    guided = [
+        (prompt, line["completion"][0])
+        for prompt, line in zip(prompts, lines, strict=True)
+        if prompt[0] == "!"
+    ]
+    assert 0.7 < sum(strategy in prompt for prompt, strategy in guided) / len(guided) < 0.8
+
+
+def test_a_run_that_would_meet_a_problem_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"12000 rows need 10000 problems, .* fewer steps"):
+        hybrid_task.write(tmp_path / "train.parquet", 12_000, seed=0)
 
 
 def test_right_is_a_strategy_and_the_digit() -> None:
