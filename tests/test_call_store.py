@@ -2,7 +2,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
-from dataclasses import fields, replace
+from dataclasses import asdict, astuple, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from made import NOON, failed, made, sent
 from tmas_graph.call_store import SqliteCalls
 from tmas_graph.errors import StorageError
 from tmas_graph.models.call_rows import covered
-from tmas_graph.models.calls import Call
+from tmas_graph.models.calls import Call, restored
 from tmas_graph.models.replies import Reply
 from tmas_graph.threads import ThreadStore, open_threads
 from tmas_graph.usage import Usage
@@ -31,6 +31,18 @@ async def store(tmp_path: Path) -> AsyncIterator[ThreadStore]:
 @pytest.fixture
 def calls(store: ThreadStore) -> SqliteCalls:
     return store.calls("t")
+
+
+def test_a_plain_call_is_what_a_deep_copy_of_it_would_be_and_comes_back() -> None:
+    call = made(replies=(Reply("a", usage=Usage(1, 2, 3)), Reply("b", "thought")))
+    assert call.plain() == asdict(call)
+    assert restored(call.plain()) == call
+
+
+def test_usages_are_added_field_by_field() -> None:
+    numbers = range(1, len(fields(Usage)) + 1)
+    assert astuple(Usage(*numbers) + Usage(*numbers)) == tuple(2 * n for n in numbers)
+    assert Usage(*numbers) - Usage(*numbers) == Usage()
 
 
 def rows_in(folder: Path, query: str) -> list[Any]:

@@ -11,11 +11,12 @@ from endpoints.reasoner import Reasoner, markers, role_of
 from endpoints.scripted import ScriptedServer, server
 from langgraph.checkpoint.memory import InMemorySaver
 
-from tmas_graph import Problem, Settings, asolve, build_graph
+from tmas_graph import Problem, Settings, asolve, build_graph, offers
 from tmas_graph.answers.equivalence import equal, forget
 from tmas_graph.answers.select import grouped
 from tmas_graph.answers.workers import Worker, pool
 from tmas_graph.errors import AllCandidatesFailed, EndpointDown, ProblemError, StorageError
+from tmas_graph.memory.retrieval import offered
 from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import seed_of
 from tmas_graph.running import follow
@@ -364,6 +365,21 @@ async def test_problems_share_a_limiter_and_run_side_by_side():
 async def test_what_is_no_problem_is_refused(bad):
     with pytest.raises(ProblemError):
         await build_graph().ainvoke({"problem": bad})
+
+
+async def test_what_exploiters_are_asked_is_chosen_and_written_once_an_iteration(monkeypatch):
+    wanted = []
+
+    async def counted(bank, memories, texts, tokens):
+        wanted.append(texts)
+        return await offered(bank, memories, texts, tokens)
+
+    monkeypatch.setattr(offers, "offered", counted)
+    async with endpoint() as at:
+        await asolve(QUESTION, settings(at, iterations=3))
+        asked = [r.text for r in at.requests if r.role == "solution_exploit"]
+    assert (len(wanted), len(set(wanted[0]) - set(wanted[1])) > 0) == (2, True)
+    assert (len(asked), len(set(asked))) == (4, 2)
 
 
 async def test_a_resumed_exploiter_sees_what_an_unbroken_one_saw():

@@ -75,6 +75,16 @@ class Script:
         return [Reply(self.answer)] * n
 
 
+def solved_by(prompt_of: Any) -> Any:
+    """The call of a Solution agent whose prompt is `prompt_of(prompts, problem, …)`."""
+
+    async def call(model: Script, prompts: Prompts, problem: Problem, *values: Any) -> Reply:
+        [reply] = await model(prompt_of(prompts, problem, *values))
+        return reply
+
+    return call
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("kind", ["answer", "proof"])
 async def test_every_template_takes_its_values_and_what_it_asks_for_is_read_back(
@@ -98,7 +108,7 @@ async def test_every_template_takes_its_values_and_what_it_asks_for_is_read_back
         ("solution_exploit", solution.exploit, (EXPLOIT,)),
         ("solution_explore", solution.explore, (STRATEGIES,)),
     ):
-        reply = await ask(name, solved, call, *values)
+        reply = await ask(name, solved, solved_by(call), *values)
         done = solution.written(begun, reply, problem)
         assert (done.solution, done.answer) == (
             solved,
@@ -318,9 +328,9 @@ def test_tokens_are_rather_overestimated_and_any_text_has_some() -> None:
 async def test_the_small_set_shows_worked_examples_that_the_parsers_read() -> None:
     prompts, problem = Prompts(set="small"), Problem("QUESTION")
     calls: list[tuple[Any, tuple[Any, ...], dict[str, Any], Any]] = [
-        (solution.initial, (), {}, lambda reply: answer_of(reply.text)),
-        (solution.exploit, (EXPLOIT,), {}, lambda reply: reply.text),
-        (solution.explore, (STRATEGIES,), {}, lambda reply: answer_of(reply.text)),
+        (solved_by(solution.initial), (), {}, lambda reply: answer_of(reply.text)),
+        (solved_by(solution.exploit), (EXPLOIT,), {}, lambda reply: reply.text),
+        (solved_by(solution.explore), (STRATEGIES,), {}, lambda reply: answer_of(reply.text)),
         (verification.verify, ("TEXT",), {"passes": 1}, lambda r: verification.parse(r).score),
         (summary.summarise, ("TEXT", CHECKS), {}, summary.parse),
         (experience.extract, (ROLLOUTS, ITEMS), {}, lambda r: experience.parse(r).added),

@@ -4,7 +4,6 @@ import asyncio
 import multiprocessing
 import random
 import sqlite3
-import threading
 from contextlib import closing
 from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
@@ -151,12 +150,12 @@ def test_one_that_ended_before_its_last_checkpoint_was_written_gives_its_result(
 async def test_cancelled_between_a_nodes_update_and_its_branch_a_run_goes_on(
     tmp_path, monkeypatch, branch, saver_of
 ):
-    begun, released, whole = threading.Event(), threading.Event(), getattr(cycle, branch)
+    begun, whole = asyncio.Event(), getattr(cycle, branch)
 
-    def held(state: Any) -> Any:
+    async def held(state: Any) -> Any:
         begun.set()
-        released.wait(60)
-        return whole(state)
+        await asyncio.Event().wait()  # until it is cancelled
+        return await whole(state)
 
     config: Any = {"configurable": {"thread_id": "one"}}
     scripted = server(script=Reasoner().short(), role_of=role_of)
@@ -166,9 +165,8 @@ async def test_cancelled_between_a_nodes_update_and_its_branch_a_run_goes_on(
             patch.setattr(cycle, branch, held)
             first = build_graph(saver)
         run = asyncio.create_task(follow(first, {"problem": PROBLEM}, config, given))
-        await asyncio.to_thread(begun.wait, 60)
+        await begun.wait()
         run.cancel()
-        released.set()
         with pytest.raises(asyncio.CancelledError):
             await run
         found = await follow(build_graph(saver), None, config, given)

@@ -52,7 +52,7 @@ async def plan(state: State, runtime: Runtime[Settings]) -> Update:
     return {"problem": problem, "iteration": iteration, "modes": modes, "stop": None}
 
 
-def epsilon_branch(state: State) -> list[Send]:
+async def epsilon_branch(state: State) -> list[Send]:
     """One rollout per candidate: with probability ε it explores, else it exploits.
 
     Candidates of this iteration that came through already are not sent again.
@@ -96,7 +96,7 @@ async def decide(state: State, runtime: Runtime[Settings]) -> Update:
     }
 
 
-def what_next(state: State) -> Literal["plan", "finish"]:
+async def what_next(state: State) -> Literal["plan", "finish"]:
     """Is another iteration to come?"""
     return "finish" if state.get("stop") else "plan"
 

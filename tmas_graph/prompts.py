@@ -153,6 +153,15 @@ def _turn(block: str) -> tuple[int, int, str]:
     return 1, int(number) if number.isdigit() else 0, "user" if role == "user" else "~" + role
 
 
+class _Environment(ImmutableSandboxedEnvironment):
+    """The sandbox, which needn't think about the fields of our own records each time."""
+
+    def is_safe_attribute(self, obj: object, attr: str, value: object) -> bool:
+        """Whether a template may read `attr` of `obj`."""
+        own = not attr.startswith("_") and attr in getattr(type(obj), "__dataclass_fields__", ())
+        return own or super().is_safe_attribute(obj, attr, value)
+
+
 @cache
 def _environment(folder: str | None, prompt_set: PromptSet) -> ImmutableSandboxedEnvironment:
     if folder is not None and not Path(folder).is_dir():
@@ -161,7 +170,7 @@ def _environment(folder: str | None, prompt_set: PromptSet) -> ImmutableSandboxe
     small = tuple(place / "small" for place in _SHIPPED) if prompt_set == "small" else ()
     shipped = (*small, *_SHIPPED)
     folders: tuple[str | Path, ...] = (folder, *shipped) if folder else shipped
-    environment = ImmutableSandboxedEnvironment(
+    environment = _Environment(
         loader=ChoiceLoader([FileSystemLoader(f) for f in folders]),
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -6,7 +6,6 @@ makes it `halted`, as values, so that its siblings go on; sent in again, such a 
 after its last finished agent.
 """
 
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -27,7 +26,7 @@ from tmas_graph.models.calls import Place
 from tmas_graph.models.checkpointed import checkpointed
 from tmas_graph.models.replies import Model, Reply, total
 from tmas_graph.offers import experience_for, to_exploit, to_explore
-from tmas_graph.prompts import Prompts
+from tmas_graph.prompts import Prompt, Prompts
 from tmas_graph.recovery import namespace, restore
 from tmas_graph.settings import Role, Settings
 from tmas_graph.state import Memory, Mode, Problem, Rollout, Unstored
@@ -69,24 +68,27 @@ _SOLVERS: dict[Mode, _Solver] = {
     "exploit": "solution_exploit",
     "explore": "solution_explore",
 }
-Ask = Callable[[Model, Prompts, Problem], Awaitable[Reply]]
 
 
 async def solution_initial(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
     """Write a first candidate; it sees the problem alone."""
-    return await _solve(state, runtime, solution.initial)
+    return await _solve(state, runtime, solution.initial(_prompts(runtime), state["problem"]))
 
 
 async def solution_exploit(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
     """Write a candidate that sees the last rollouts and experience, other problems' too."""
-    settings, memory = settings_of(runtime), await recall(state)
-    experience = await _retrieved(state["problem"], memory, settings, runtime.stream_writer)
-    shown = to_exploit(memory, experience, settings)
+    problem, settings = state["problem"], settings_of(runtime)
 
-    def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
-        return solution.exploit(model, prompts, problem, shown)
+    async def asked(memory: Memory) -> Prompt:
+        experience = await _retrieved(problem, memory, settings, runtime.stream_writer)
+        shown = to_exploit(memory, experience, settings)
+        return solution.exploit(_prompts(runtime), problem, shown)
 
-    return await _solve(state, runtime, ask)
+    # All who exploit in an iteration are asked the same.
+    carried = state["memory"]
+    if isinstance(carried, Unstored):
+        return await _solve(state, runtime, await carried.shared(asked))
+    return await _solve(state, runtime, await asked(await recall(state)))
 
 
 async def solution_explore(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
@@ -94,13 +96,9 @@ async def solution_explore(state: RolloutState, runtime: Runtime[Settings]) -> R
 
     Where that bank is off, it sees the problem alone.
     """
-    settings, memory = settings_of(runtime), await recall(state)
-    strategies = to_explore(memory, settings)
-
-    def ask(model: Model, prompts: Prompts, problem: Problem) -> Awaitable[Reply]:
-        return solution.explore(model, prompts, problem, strategies)
-
-    return await _solve(state, runtime, ask)
+    strategies = to_explore(await recall(state), settings_of(runtime))
+    asked = solution.explore(_prompts(runtime), state["problem"], strategies)
+    return await _solve(state, runtime, asked)
 
 
 async def verify(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
@@ -133,7 +131,7 @@ async def summarise(state: RolloutState, runtime: Runtime[Settings]) -> RolloutU
     return _update(runtime, _finished(candidate.charged("summary", reply.usage), reply))
 
 
-def which_agent(state: RolloutState) -> _Agent:
+async def which_agent(state: RolloutState) -> _Agent:
     """Whose turn is it? That of the mode's solver, unless the candidate comes back half done."""
     candidate = _candidate(state)
     if candidate.verifications:
@@ -141,7 +139,7 @@ def which_agent(state: RolloutState) -> _Agent:
     return "verification" if candidate.solution else _SOLVERS[candidate.mode]
 
 
-def is_still_open(state: RolloutState) -> bool:
+async def is_still_open(state: RolloutState) -> bool:
     """Has the candidate come through so far?"""
     return _candidate(state).outcome == "open"
 
@@ -207,16 +205,20 @@ def memory_of(values: Any) -> Memory:
     )
 
 
-async def _solve(state: RolloutState, runtime: Runtime[Settings], ask: Ask) -> RolloutUpdate:
+async def _solve(state: RolloutState, runtime: Runtime[Settings], asked: Prompt) -> RolloutUpdate:
     settings, candidate = settings_of(runtime), _candidate(state)
     runtime.stream_writer(of_candidate("started", candidate))
     model = model_of("solution", settings, state["problem"], candidate)
     try:
-        reply = await ask(model, Prompts.of(settings), state["problem"])
+        [reply, *_] = await model(asked)
     except (CallError, BudgetSpent) as error:
         return _update(runtime, stopped(candidate, "solution", error))
     candidate = candidate.charged("solution", reply.usage)
     return _update(runtime, solution.written(candidate, reply, state["problem"]))
+
+
+def _prompts(runtime: Runtime[Settings]) -> Prompts:
+    return Prompts.of(settings_of(runtime))
 
 
 async def _retrieved(

@@ -58,8 +58,7 @@ async def asolve(
         raise SettingsError(f"run: a {type(run).__name__} was given. Give a Budget.")
     if not isinstance(calls, str | Path | None) or calls == "":
         raise SettingsError(f"calls: {calls!r} was given. Give the path of a file.")
-    await pool.check(settings)
-    await opening.check(settings)
+    await ready(settings)
     budget = Budget.of(settings, within=run)
     async with _log_in(calls) as log, opening.held(settings):
         config: RunnableConfig = {"configurable": {BUDGET: budget, LOG: log}}
@@ -79,6 +78,28 @@ def solve(
     """As `asolve`, from code that isn't asynchronous; also inside a notebook's running loop."""
     more: dict[str, Any] = {"run": run, "calls": calls, "on_event": on_event}
     return run_blocking(lambda: asolve(problem, settings, method=method, **more))
+
+
+async def ready(settings: Settings, *, limited: str = "") -> dict[str, str]:
+    """Make sure that endpoints and experience bank answer, before a call is paid for.
+
+    Args:
+        settings: what is to be run with.
+        limited: what else than `max_cost` limits money, if anything does.
+
+    Returns:
+        The served model of each role.
+
+    Raises:
+        CallError: an endpoint can't be used; the message says what to do.
+        SettingsError: a tokenizer can't be loaded, or money is limited and a model has no price.
+        StorageError: the experience bank can't be used.
+        MissingExtra: a setting needs a package that isn't installed.
+    """
+    opening.begin(settings)
+    models = await pool.check(settings, limited=limited)
+    await opening.check(settings)
+    return models
 
 
 async def follow(

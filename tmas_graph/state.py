@@ -4,10 +4,11 @@ Everything here is frozen: a node that changed its input would be seen by the ne
 by the checkpoint, and a replay would differ.
 """
 
+import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from typing_extensions import TypedDict
 
@@ -15,6 +16,7 @@ from tmas_graph.errors import ProblemError
 from tmas_graph.stored import Stored
 from tmas_graph.usage import Usage, summed
 
+_T = TypeVar("_T")
 Mode = Literal["initial", "exploit", "explore"]
 Kind = Literal["answer", "proof"]
 Outcome = Literal[
@@ -222,12 +224,22 @@ class Unstored(dict[str, object]):
     reads the graph's own state, which holds the same once.
     """
 
-    __slots__ = ("memory",)
+    __slots__ = ("_making", "_shared", "memory")
 
     def __init__(self, memory: Memory) -> None:
         """Carry `memory`."""
         super().__init__()
         self.memory = memory
+        self._making = asyncio.Lock()
+        self._shared: list[Any] = []
+
+    async def shared(self, make: Callable[[Memory], Awaitable[_T]]) -> _T:
+        """What `make` gives for the memory, made once for all who carry it."""
+        async with self._making:
+            if not self._shared:
+                self._shared.append(await make(self.memory))
+        made: _T = self._shared[0]
+        return made
 
 
 class Input(TypedDict):

@@ -3,6 +3,11 @@
 from typing import Any
 
 
+def by_name(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name; their values as they are, where `asdict` copies them."""
+    return {name: getattr(record, name) for name in record.__dataclass_fields__}
+
+
 class Stored:
     """A dataclass that a checkpoint may hold."""
 
@@ -14,5 +19,4 @@ class Stored:
         LangGraph's serializer writes what has this method as it would any dataclass, byte for
         byte, but finds out at once, and not after a dozen questions, one of them slow.
         """
-        fields: dict[str, Any] = self.__dataclass_fields__  # type: ignore[attr-defined]
-        return {name: getattr(self, name) for name in fields}
+        return by_name(self)

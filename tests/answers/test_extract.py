@@ -21,6 +21,8 @@ from tmas_graph.answers.statement import stated
         (r"in \boxed{3} as asked, within \boxed{}", "3"),
         (r"\boxed{4", None),
         (r"\boxed{3} and \boxed{4", "3"),
+        (r"{ never } } closed { here: \boxed{\frac{1}{2}} }", r"\frac{1}{2}"),
+        (r"{{ \{ a box {x} of \boxed{\{1\}} }", r"\{1\}"),
         ("no box", None),
         ("", None),
     ],

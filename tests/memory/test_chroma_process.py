@@ -52,6 +52,16 @@ def test_chroma_is_never_loaded_here_and_its_process_ends_with_this_one(tmp_path
     assert (done.stdout, done.stderr) == ("False ['a']\n", "")
 
 
+async def test_begun_ahead_it_is_the_one_that_serves(tmp_path: Path) -> None:
+    chroma_process._process_of(os.getpid()).end()
+    chroma_process.begin()
+    with closing(chroma_process.connect(Where(str(tmp_path / "m")))) as client:
+        first = process_id()
+        chroma_process.begin()
+        assert client.about(NAME) is None
+    assert process_id() == first
+
+
 async def test_all_stores_are_kept_by_one_process(store: Store, tmp_path: Path) -> None:
     other = Store(Where(str(tmp_path / "other")))
     await store.write(NAME, ROWS)

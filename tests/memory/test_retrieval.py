@@ -1,9 +1,12 @@
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from tmas_graph.memory.chroma import Where
+from tmas_graph.memory.embeddings import Embedder
 from tmas_graph.memory.experience_bank import ExperienceBank, open_bank
 from tmas_graph.memory.items import Item
 from tmas_graph.memory.ledger import Entry
@@ -99,6 +102,19 @@ async def test_without_a_budget_all_are_shown_in_the_order_of_the_ledger(
         await judged(bank, memories, [QUERY], None),
     ):
         assert [one.item for one in found] == [WRONG[0], FAR, ALIKE[0]]
+
+
+async def test_the_experience_agent_sees_all_that_have_room_and_nothing_is_embedded_for_it(
+    bank: ExperienceBank,
+) -> None:
+    ledger = [refuted(WRONG[0]), Entry(FAR.id, 0), Entry(ALIKE[0].id, 1, supported=(2,))]
+    memories = await recalled(bank, ledger)
+    tokens = sum(estimate_tokens(words(one)) for one in memories.items)
+    blind = replace(bank, embedder=cast(Embedder, None))
+    found = await judged(blind, memories, [QUERY], tokens)
+    assert [one.item for one in found] == [WRONG[0], FAR, ALIKE[0]]
+    with pytest.raises(AttributeError):
+        await judged(blind, memories, [QUERY], tokens - 1)
 
 
 async def test_names_are_places_in_the_ledger(bank: ExperienceBank) -> None:

@@ -6,24 +6,24 @@ from dataclasses import replace
 from tmas_graph.agents.fitting import Shown, prompt
 from tmas_graph.answers.extract import answer_of
 from tmas_graph.memory.guideline_bank import Listed
-from tmas_graph.models.replies import Model, Reply
-from tmas_graph.prompts import Prompts, estimate_tokens
+from tmas_graph.models.replies import Reply
+from tmas_graph.prompts import Prompt, Prompts, estimate_tokens
 from tmas_graph.state import Problem, Rollout
 
 
-async def initial(model: Model, prompts: Prompts, problem: Problem) -> Reply:
-    """Write a candidate that knows nothing but the problem."""
-    return await _one(model, prompts, "solution_initial", problem, Shown())
+def initial(prompts: Prompts, problem: Problem) -> Prompt:
+    """Asks for a candidate by one who knows nothing but the problem."""
+    return prompt(prompts, "solution_initial", problem)
 
 
-async def exploit(model: Model, prompts: Prompts, problem: Problem, shown: Shown) -> Reply:
-    """Write a candidate that repairs the last rollouts and reuses experience."""
-    return await _one(model, prompts, "solution_exploit", problem, shown)
+def exploit(prompts: Prompts, problem: Problem, shown: Shown) -> Prompt:
+    """Asks for a candidate that repairs the last rollouts and reuses experience."""
+    return prompt(prompts, "solution_exploit", problem, shown)
 
 
-async def explore(model: Model, prompts: Prompts, problem: Problem, strategies: Listed) -> Reply:
-    """Write a candidate that avoids every strategy that was tried."""
-    return await _one(model, prompts, "solution_explore", problem, Shown(strategies=strategies))
+def explore(prompts: Prompts, problem: Problem, strategies: Listed) -> Prompt:
+    """Asks for a candidate that avoids every strategy that was tried."""
+    return prompt(prompts, "solution_explore", problem, Shown(strategies=strategies))
 
 
 def written(candidate: Rollout, reply: Reply, problem: Problem) -> Rollout:
@@ -48,7 +48,3 @@ def shown(rollouts: Sequence[Rollout], tokens: int) -> tuple[Rollout, ...]:
         left -= estimate_tokens(rollout.solution)
         fitted.append(rollout if left >= 0 else replace(rollout, solution=""))
     return tuple(fitted)
-
-
-async def _one(model: Model, prompts: Prompts, name: str, problem: Problem, shown: Shown) -> Reply:
-    return (await model(prompt(prompts, name, problem, shown)))[0]

@@ -16,6 +16,7 @@ _BETWEEN_BOXES = re.compile(
     r"|\band\b|\bor\b|[A-Za-z](?:_\w|_\{\w{1,9}\})?\s{0,3}=)*"
 )
 _LISTING = re.compile(r",|;|\band\b|\bor\b")
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
 _PERCENT = re.compile(r"\s?\$?\s?(?:\\?%|percent\b|pct\b)")
 _TAIL = 20_000  # characters in which a cue is looked for
 _SENTENCE = 4_000
@@ -93,7 +94,8 @@ def after_thinking(text: str) -> str | None:
 
 def _boxes(text: str) -> tuple[list[Box], bool]:
     """Find the outermost balanced boxes that aren't empty; True if the last one is cut off."""
-    pairs = _brace_pairs(text) if "box" in text else {}
+    begin = text.find("box")  # braces before it belong to no box
+    pairs = _brace_pairs(text, begin) if begin >= 0 else {}
     found, cut = list[Box](), False
     for match in _BOX.finditer(text):
         lead = (_BEFORE_BOXED if match[1] else _BEFORE_BOX).search(
@@ -113,10 +115,10 @@ def _boxes(text: str) -> tuple[list[Box], bool]:
     return found, cut
 
 
-def _brace_pairs(text: str) -> dict[int, int]:
-    r"""Match the braces of `text`, opening to closing; `\{` and `\}` are not braces."""
+def _brace_pairs(text: str, begin: int) -> dict[int, int]:
+    r"""Match the braces from `begin` on, opening to closing; `\{` and `\}` are not braces."""
     pairs, opened = dict[int, int](), list[int]()
-    for match in re.finditer(r"\\.|[{}]", text, re.DOTALL):
+    for match in _BRACE.finditer(text, begin):
         if match.group() == "{":
             opened.append(match.start())
         elif match.group() == "}" and opened:

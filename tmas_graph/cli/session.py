@@ -22,11 +22,10 @@ from tmas_graph.cli.view import View
 from tmas_graph.configuration import adjusted, with_keys
 from tmas_graph.errors import TmasError
 from tmas_graph.evaluation.grading import Graded, graded, judge_of
-from tmas_graph.memory import opening
 from tmas_graph.models import local, pool
 from tmas_graph.prompts import Prompts
 from tmas_graph.records import Record, differences, made_with, refuse_changes, refuse_other_version
-from tmas_graph.running import run_blocking
+from tmas_graph.running import ready, run_blocking
 from tmas_graph.settings import Settings
 from tmas_graph.state import Problem, Result
 from tmas_graph.threads import ThreadStore, open_threads, refuse_second_writer
@@ -52,8 +51,7 @@ def start(
     start_local_models(settings)
 
     async def prepare(store: ThreadStore) -> Record:
-        models = await pool.check(settings)
-        await opening.check(settings)
+        models = await ready(settings)
         return await store.create(problem, settings, models, method)
 
     _run(home, prepare, settings, as_json=as_json, gold=gold)
@@ -76,8 +74,7 @@ def go_on(
         settings = with_keys(adjusted(record.settings, changes, "command line"), keys)
         refuse_second_writer(settings, home, record.method)
         await asyncio.to_thread(start_local_models, settings)
-        models = await pool.check(settings)
-        await opening.check(settings)
+        models = await ready(settings)
         if not accept_changes:
             refuse_changes(record, differences(record, settings, models))
         return made_with(record, settings, models)

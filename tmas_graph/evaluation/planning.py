@@ -11,11 +11,10 @@ from tmas_graph.evaluation.datasets import Dataset
 from tmas_graph.evaluation.entrants import Entrant, entrants
 from tmas_graph.evaluation.problem_set import ProblemSource, checksum, chosen
 from tmas_graph.evaluation.run_folder import UNLIMITED, Plan, RunLimits, versions
-from tmas_graph.memory import opening
 from tmas_graph.methods import find
-from tmas_graph.models import pool
 from tmas_graph.prompts import Prompts
 from tmas_graph.records import Record, differences
+from tmas_graph.running import ready
 from tmas_graph.settings import Settings
 from tmas_graph.state import Problem, digest
 
@@ -112,8 +111,7 @@ async def asked(plan: Plan) -> Plan:
     models = {}
     limited = "" if plan.limits.max_cost is None else "run_max_cost"
     for entrant in plan.entrants:
-        models[entrant.label] = await pool.check(entrant.settings, limited=limited)
-        await opening.check(entrant.settings)
+        models[entrant.label] = await ready(entrant.settings, limited=limited)
     prompts = {e.label: Prompts.of(e.settings).hashes(find(e.label).prompts) for e in plan.entrants}
     return replace(plan, models=models, prompts=prompts)
 

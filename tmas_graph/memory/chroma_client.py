@@ -31,6 +31,11 @@ _SECONDS = 60.0
 """For one request to a server."""
 
 
+def load() -> None:
+    """Load Chroma, which takes a second."""
+    import chromadb  # noqa: F401, PLC0415
+
+
 class Client:
     """The collections of the store at `where`."""
 

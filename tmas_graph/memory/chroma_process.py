@@ -16,7 +16,7 @@ from functools import cache, partial
 from multiprocessing.connection import Client as connected_to
 from multiprocessing.connection import Connection
 from os import getpid, urandom
-from threading import Lock
+from threading import Lock, Thread
 from typing import IO, Any, cast
 
 from tmas_graph.errors import StorageError
@@ -47,6 +47,11 @@ def connect(where: Where) -> Client:
     Its methods raise `ChromaError` for what Chroma raises, and `ProcessLost`.
     """
     return cast(Client, _Remote(where))
+
+
+def begin() -> None:
+    """Let the process load Chroma meanwhile, so that who connects needn't wait for it."""
+    Thread(target=_process_of(getpid()).begin, name="tmas-chroma-begin", daemon=True).start()
 
 
 class _Remote:
@@ -94,11 +99,15 @@ class _Process:
         self._said: IO[bytes] | None = None
         self._address, self._key = "", b""
 
+    def begin(self) -> None:
+        """Start it, if it doesn't run; who connects is told why it doesn't."""
+        with suppress(ProcessLost), self._guard:
+            self._run()
+
     def connected(self) -> Connection:
         """A new connection to it."""
         with self._guard:
-            if self._running is None or self._running.poll() is not None:
-                self._start()
+            self._run()
             try:
                 return connected_to(self._address, authkey=self._key)
             except (EOFError, OSError) as error:
@@ -118,6 +127,10 @@ class _Process:
         """Let it finish, and end."""
         with self._guard:
             self._drop()
+
+    def _run(self) -> None:
+        if self._running is None or self._running.poll() is not None:
+            self._start()
 
     def _drop(self) -> None:
         if self._running is not None:

@@ -12,7 +12,7 @@ from threading import Lock, Thread
 from typing import Any
 
 from tmas_graph.errors import StorageError
-from tmas_graph.memory.chroma_client import Client
+from tmas_graph.memory.chroma_client import Client, load
 from tmas_graph.memory.rows import Where
 from tmas_graph.memory.writer_lock import WriterLock
 
@@ -36,6 +36,7 @@ def main() -> None:
         sys.stdout.write(f"{listener.address}\n")  # which the other side reads
         sys.stdout.flush()
         sys.stdout = sys.stderr
+        Thread(target=load, name="tmas-chroma-load", daemon=True).start()
         sys.stdin.buffer.read()
         for desk in list(desks):
             desk.close()  # when it has done what it is at

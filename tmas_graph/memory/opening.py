@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cache
 
+from tmas_graph.memory import chroma_process
 from tmas_graph.memory.chroma import Where
 from tmas_graph.memory.embeddings import Embedder
 from tmas_graph.memory.experience_bank import HASHING, ExperienceBank, open_bank, open_reader
@@ -19,6 +20,12 @@ def bank_of(settings: Memories) -> ExperienceBank:
 def reader_of(settings: Memories) -> ExperienceBank:
     """A bank to read the texts of what `settings` name; it makes, mends and locks nothing."""
     return open_reader(where(settings))
+
+
+def begin(settings: Memories) -> None:
+    """Let the bank's store load while something else is waited for."""
+    if settings.experience:
+        chroma_process.begin()
 
 
 async def check(settings: Memories) -> None:

@@ -138,9 +138,10 @@ async def judged(
     are likeliest to be shown, because that misleads them if it is wrong, however many support it;
     the other half to what is recent or open, as nobody has judged it yet. Refuted items are there
     as far as they have room, so that they aren't noted again. Likeness counts against none: two
-    items that say nearly the same are what it should see side by side.
+    items that say nearly the same are what it should see side by side. Where all have room, they
+    stand in the order of the ledger.
     """
-    if tokens is None or not memories.items:
+    if tokens is None or sum(map(_cost, memories.items)) <= tokens:
         return list(memories.items)
     near = await _relevance(bank, memories, wanted)
     return await asyncio.to_thread(_to_judge, memories, near, tokens)

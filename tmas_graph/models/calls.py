@@ -1,12 +1,13 @@
 """The record of a model call: what was asked, what came back, and what it took to get it."""
 
 from collections.abc import Awaitable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from tmas_graph.models.replies import Reply
 from tmas_graph.prompts import Message
 from tmas_graph.settings import AnyRole
+from tmas_graph.stored import by_name
 from tmas_graph.usage import Usage, summed
 
 
@@ -73,7 +74,20 @@ class Call:
 
     def plain(self) -> dict[str, Any]:
         """The record as JSON can hold it; `restored` undoes this."""
-        return asdict(self)
+        # dataclasses.asdict takes as long as the call's whole way through the network.
+        return {
+            **by_name(self),
+            "place": by_name(self.place),
+            "messages": tuple({**message} for message in self.messages),
+            "cut": dict(self.cut),
+            "sampling": dict(self.sampling),
+            "replies": tuple(map(_with_usage, self.replies)),
+            "sendings": tuple(map(_with_usage, self.sendings)),
+        }
+
+
+def _with_usage(part: Reply | Sending) -> dict[str, Any]:
+    return {**by_name(part), "usage": by_name(part.usage)}
 
 
 def restored(plain: Mapping[str, Any]) -> Call:

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from functools import cache
+from typing import Any, Protocol, cast
 
 from langgraph.config import get_config
 from langgraph.func import task
@@ -82,6 +84,16 @@ def seed_of(run_seed: int, place: Place) -> int:
     return (int(step[:12], 16) + place.index) % _BLOCKS * SEED_SPACING
 
 
+_make: ContextVar[Callable[[], Awaitable[dict[str, Any]]]] = ContextVar("make")
+"""Makes the call at hand. As an argument, the endpoint with its key would be shown in streams."""
+
+
+@task  # one for all calls: LangGraph looks long at each function that it doesn't know
+async def model_call(messages: list[Message]) -> dict[str, Any]:
+    """Make a call, which is asked `messages`, unless an earlier sitting has stored what it gave."""
+    return await _make.get()()
+
+
 @dataclass(frozen=True, slots=True)
 class _Caller:
     """A model at one place of a run."""
@@ -146,12 +158,17 @@ class _Caller:
         most, fields = self._more(purpose)
         seed = self.seed + offset
         ask = Ask(n, seed, self.place, purpose, most, fields, priority=priority)
+        fresh: list[Call] = []
 
-        @task  # a closure: an argument, the endpoint with its key would be shown in streams
-        async def model_call(messages: list[Message]) -> dict[str, Any]:
-            return _stored(await self._made(prompt, ask, budget, log), log)
+        async def make() -> dict[str, Any]:
+            fresh.append(await self._made(prompt, ask, budget, log))
+            return _stored(fresh[-1], log)
 
-        return await _found(await model_call(prompt.messages), log)
+        before = _make.set(make)
+        coming = model_call(prompt.messages)  # from here on it has a context of its own
+        _make.reset(before)
+        stored = await coming
+        return fresh[-1] if fresh else await _found(stored, log)  # of an earlier sitting
 
     async def _made(
         self, prompt: Prompt, ask: Ask, budget: Budget | None, log: CallLog | None
@@ -214,16 +231,25 @@ def _continued(prompt: Prompt, begun: str) -> Prompt:
 
 def _stored(call: Call, log: CallLog | None) -> dict[str, Any]:
     """What a checkpoint holds of `call`: no more than its id where the log can give it back."""
-    return {"call": call.id} if isinstance(log, CallStore) else call.plain()
+    return {"call": call.id} if _store(log) else call.plain()
 
 
 async def _earlier(log: CallLog | None, ask: Ask, prompt: Prompt) -> Call | None:
     """What an earlier sitting of the run has paid for already, though its step didn't end."""
-    if not isinstance(log, CallStore):
+    if (store := _store(log)) is None:
         return None
-    call = await log.earlier(ask.place, ask.seed, ask.purpose)
+    call = await store.earlier(ask.place, ask.seed, ask.purpose)
     same = call and (call.n, list(call.messages)) == (ask.n, prompt.messages)
     return call if same else None
+
+
+def _store(log: CallLog | None) -> CallStore | None:
+    return cast(CallStore, log) if _is_store(cast(Any, type(log))) else None
+
+
+@cache
+def _is_store(kind: Any) -> bool:
+    return issubclass(kind, CallStore)  # asked of a log itself, it takes long
 
 
 async def _found(stored: dict[str, Any], log: Any) -> Call:
