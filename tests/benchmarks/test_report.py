@@ -59,3 +59,17 @@ def test_every_benchmark_named_is_there():
     folder = Path(report.__file__).parent
     assert ALL
     assert [one.name for one in ALL if not (folder / f"{one.name}.py").exists()] == []
+
+
+def test_the_one_that_needs_an_engine_is_told_where_it_is_or_left_out(
+    places: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    (places / "benchmarks" / "real.py").write_text("import sys; print('at', sys.argv[1])")
+    monkeypatch.setattr(report, "BENCHMARKS", (Benchmark("real", "Real", "It.", engine=True),))
+    monkeypatch.setattr(report, "ENGINE", "elsewhere")
+    assert report.main([]) == 0
+    assert "real: left out, there is no elsewhere" in capsys.readouterr().out
+    (places / "elsewhere").mkdir()
+    assert report.main([]) == 0
+    said = (places / "page.md").read_text()
+    assert "$ python -m benchmarks.real .venv-vllm\nat elsewhere" in said
