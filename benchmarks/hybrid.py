@@ -1,13 +1,14 @@
 """The hybrid reward and correctness alone, on a toy task: who uses the bank, who finds new ways?
 
-    python -m benchmarks.hybrid [--seeds 3] [--steps 300] [--set NAME=VALUE] [--plot FILE]
+    python -m benchmarks.hybrid [--seeds 3] [--steps 160] [--set NAME=VALUE] [--plot FILE]
         [--keep FOLDER]
 
-Each seed has an untrained policy, a file of prompts and the draws of its own, which both presets
-share; they go through the trainer of `tmas train run`, with nothing but the preset changed. The
-server is in the same process. No problem is met twice, so that all figures are of problems that
-the policy hasn't seen; they are over the last quarter of the steps. By how the task is made
-(hybrid_task.py), correctness alone favours neither the bank nor strategies that aren't listed.
+Each seed has a policy, a file of prompts and the draws of its own, which both presets share: the
+policy learns the task from verified completions (mode "sft"), then goes through the trainer of
+`tmas train run` once with each preset, and nothing else changed. The server is in the same process.
+No problem is met in two steps, so that all figures are of problems that the policy hasn't seen;
+they are over the last quarter of the steps. By how the task is made (hybrid_task.py), correctness
+alone favours neither the bank nor strategies that aren't listed.
 
 Shown are means over seeds, with the least and the greatest; differences are by seed.
 """
@@ -33,12 +34,15 @@ from rich.table import Table
 from benchmarks import hybrid_plot, hybrid_task, results
 from benchmarks.policy_server import PolicyServer
 from tmas_graph.grpo.dumping import file_of
+from tmas_graph.grpo.exporting import FINAL
 from tmas_graph.grpo.run import Surroundings, train
 from tmas_graph.grpo.settings import Preset, RunSettings
 from tmas_graph.grpo.settings_file import load
 
 CONFIG = Path(__file__).with_suffix(".toml")
 PRESETS: tuple[Preset, ...] = get_args(Preset)
+LESSONS, LESSON, TEACHING_RATE = 150, 96, 2e-3
+"""Steps of supervised fine-tuning, completions in each, and their learning rate."""
 PARTS = 16
 """Stretches of a run that have a point each in the plot."""
 Record = Mapping[str, Any]
@@ -100,23 +104,38 @@ class Plan:
     """To the settings, as after `tmas train run --set`."""
 
 
-def trained(plan: Plan, preset: Preset, seed: int) -> Run:
-    """Train once, and measure."""
+def taught(plan: Plan, seed: int) -> Path:
+    """Make the policy that both presets of a seed begin with; give its folder."""
     torch.set_num_threads(1)  # two of them run side by side, and tensors are tiny
+    own = plan.folder / f"taught-{seed}"
+    (own / "model").mkdir(parents=True)
+    hybrid_task.model(seed).save_pretrained(own / "model")
+    hybrid_task.tokenizer().save_pretrained(own / "model")
+    hybrid_task.teach(own / "train.jsonl", LESSONS * LESSON, seed)
+    ours = {"mode": "sft", "steps": LESSONS, "sampling.groups": LESSON, "seed": seed}
+    ours |= {"optimizer.learning_rate": TEACHING_RATE, "out": own / "run"}
+    ours |= {"model.model": own / "model", "data.train": own / "train.jsonl"}
+    train(load(CONFIG, [f"{name}={value}" for name, value in ours.items()]))
+    return own / "run" / FINAL
+
+
+def trained(plan: Plan, preset: Preset, seed: int, policy: Path) -> Run:
+    """Train `policy` once, and measure."""
+    torch.set_num_threads(1)
     own = plan.folder / f"{preset}-{seed}"
     own.mkdir(parents=True)
-    settings = settings_of(plan, preset, seed, own)
-    hybrid_task.model(seed).save_pretrained(settings.model.model)
+    settings = settings_of(plan, preset, seed, policy)
     hybrid_task.write(settings.data.train, settings.sampling.groups * plan.steps, seed)
     server = PolicyServer(hybrid_task.model(seed), hybrid_task.SYMBOLS, hybrid_task.LENGTH)
     train(settings, Surroundings(hybrid_task.TOOLS, server.opened))
     return _measured(settings.out, plan.steps)
 
 
-def settings_of(plan: Plan, preset: Preset, seed: int, own: Path) -> RunSettings:
-    """Give the settings of a run, with model and data in the folder `own`."""
+def settings_of(plan: Plan, preset: Preset, seed: int, policy: Path) -> RunSettings:
+    """Give the settings of a run that begins with `policy`."""
+    own = plan.folder / f"{preset}-{seed}"
     ours = {"preset": preset, "seed": seed, "steps": plan.steps, "out": own / "run"}
-    ours |= {"model.model": own / "model", "data.train": own / "train.parquet"}
+    ours |= {"model.model": policy, "data.train": own / "train.parquet"}
     return load(CONFIG, [*(f"{name}={value}" for name, value in ours.items()), *plan.changes])
 
 
@@ -138,7 +157,13 @@ def all_trained(plan: Plan, seeds: int) -> dict[Preset, list[Run]]:
     """Train all, two at a time, both presets of a seed side by side."""
     jobs = list(product(range(seeds), PRESETS))
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:
-        runs = pool.map(partial(trained, plan), [p for _, p in jobs], [s for s, _ in jobs])
+        policies = list(pool.map(partial(taught, plan), range(seeds)))
+        runs = pool.map(
+            partial(trained, plan),
+            [preset for _, preset in jobs],
+            [seed for seed, _ in jobs],
+            [policies[seed] for seed, _ in jobs],
+        )
         found = list(zip(jobs, runs, strict=True))
     return {preset: [run for (_, own), run in found if own == preset] for preset in PRESETS}
 
@@ -174,7 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Train all, print the table, draw."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--steps", type=int, default=300)
+    parser.add_argument("--steps", type=int, default=160)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw the course of the runs")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="leave the runs there")
     parser.add_argument(

@@ -1,6 +1,6 @@
 """Tokens per second and memory of a GRPO loss step, ours and TRL's, side by side.
 
-    python benchmarks/trainer.py [--rounds 3] [--steps 3] [--layers 4] [--hidden 256]
+    python -m benchmarks.trainer [--rounds 3] [--steps 3] [--layers 4] [--hidden 256]
         [--vocabulary 49152]
 
 Each round runs each trainer in a process of its own, in turns, on the same Qwen3-shaped model with
@@ -13,6 +13,9 @@ once the model was loaded; gradients are in it. Two workloads of 16 prompts of 3
 - equal: completions of 128 tokens, so that there is no padding to save
 
 TRL's trainer is its own `_compute_loss`, with its tiled output head, as `GRPOTrainer` sets it up.
+Neither side computes activations twice. On a processor TRL's head works without its Triton kernel,
+and scores every position, prompts and padding included; on a GPU it scores completions alone, so
+the ratios found here aren't those of a GPU.
 Shown are medians with the range, and the ratio ours/theirs of the medians, with the loss that each
 found; the two must be the same, else the run fails.
 """

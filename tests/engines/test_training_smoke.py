@@ -22,14 +22,11 @@ from tmas_graph.grpo.trainer import CHECKPOINTS
 from tmas_graph.models import pool
 
 pytestmark = [pytest.mark.vllm, pytest.mark.training, pytest.mark.timeout(600)]
-PROBLEMS = {
-    "A box holds 5 eggs. How many eggs are in 2 boxes?": "10",
-    "Tom has 2 apples and buys 3 more. How many apples does Tom have?": "5",
-    "Ann has 3 coins and finds 4 more. How many coins does Ann have?": "7",
-}
+PROBLEMS = {"What is 3+4?": "7", "What is 2+2?": "4", "What is 5+5?": "10"}
 """Easy ones: where all completions are wrong, there is nothing to learn."""
 PLAIN = {"enable_thinking": False}
-STEPS, GROUPS, GROUP_SIZE = 3, 3, 4
+STEPS, GROUPS, GROUP_SIZE = 2, 3, 4
+MAX_TOKENS = 32
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +59,7 @@ def recorded(folder: Path, url: str) -> Path:
         epsilon=0.5,
         mode_draws="stratified",
         early_stop=False,
-        max_tokens=40,
+        max_tokens=MAX_TOKENS,
         extra_body={"chat_template_kwargs": PLAIN},
     )
 
@@ -93,7 +90,7 @@ def values(model: Path, train: Path, url: str) -> dict[str, Any]:
         "sampling": {
             "groups": GROUPS,
             "group_size": GROUP_SIZE,
-            "max_tokens": 40,
+            "max_tokens": MAX_TOKENS,
             "temperature": 0.8,
             "template": PLAIN,
         },

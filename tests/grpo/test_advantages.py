@@ -101,6 +101,18 @@ def test_a_group_of_right_answers_is_filtered_or_weighed_down(
     assert advantages(SHAPED_RIGHT, settings) == values
 
 
+def test_by_default_right_answers_learn_what_they_earn_besides_and_wrong_ones_nothing() -> None:
+    assert advantages(SHAPED_RIGHT) == (0.5, -0.5)
+    assert advantages(SHAPED_WRONG) == (0, 0)
+
+
+def test_a_paired_group_that_is_all_right_has_no_bonus_to_learn_from() -> None:
+    modes: list[Mode] = ["experience", "experience", "normal", "normal"]
+    given = [Completion(mode, "some text") for mode in modes]
+    p0 = paired_p0(modes, [True] * 4)
+    assert advantages([reward(one, True, HYBRID, p0=p0) for one in given]) == (0, 0, 0, 0)
+
+
 def test_statistics_are_sums_that_can_be_added_over_ranks() -> None:
     groups = [single(p0=0.0), SHAPED_RIGHT, SHAPED_WRONG]
     logged = statistics(groups)

@@ -7,11 +7,13 @@ Two traps are handled here.
    between right and wrong grows. Hence `scale` is "none" by default, and a *paired* group (half
    of its rows sampled with the bank, half without) keeps the bonus under any scale, because only
    half of its rows can have it.
-2. Bonuses and penalties vary even where all rows are equally right, and would then be all that is
-   learned from ("phantom advantages"). A group of one correctness is filtered, or its shaping
-   alone counts, weighed down; a group without any right row gives exactly nothing.
+2. Bonuses and penalties vary even where all rows have one correctness, and would then be all that
+   is learned from. Where none is right, that is a phantom: the group gives exactly nothing. Where
+   all are, it is the reward's own word on equally right rows, and half of it counts; without it,
+   the better a policy gets, the less it would hear of novelty.
 
-Departures from the paper: 1. it divides by the standard deviation; here that is an option.
+Departures from the paper: 1. it divides by the standard deviation; here that is an option. 2. Rows
+that are all right count half.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,8 +37,8 @@ class AdvantageSettings(Knobs):
 
     scale: Scale = "none"
     """Divide by nothing, by the group's std over n−1 rows, or by the one over n rows."""
-    equal_weight: float = Field(0.0, ge=0, le=1)
-    """Weight of the shaping in groups whose rows are all right; 0 filters them."""
+    equal_weight: float = Field(0.5, ge=0, le=1)
+    """Weight of the shaping in groups whose rows are all right; 0 leaves these groups out."""
 
 
 def centred(rewards_G: Tensor, scale: Scale = "none") -> Tensor:
