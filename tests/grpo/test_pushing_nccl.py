@@ -1,5 +1,6 @@
 """A push from GPU to GPU, with vLLM's own part replaced."""
 
+import asyncio
 import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -10,7 +11,7 @@ import pytest
 from grpo import tiny
 from grpo.fake_vllm import NAME, FakeVllm
 from tmas_graph.errors import EndpointDown, MissingExtra, SettingsError
-from tmas_graph.grpo.pushing_nccl import Meeting, NcclPusher
+from tmas_graph.grpo.pushing_nccl import Meeting, NcclPusher, _in_thread
 from tmas_graph.grpo.sampling import Served
 from tmas_graph.grpo.server import Server
 
@@ -85,6 +86,24 @@ async def test_it_goes_on_where_sending_never_ends(fake: FakeVllm, server: Serve
         await NcclPusher(server, seconds=0.5, connect=transfer.connect).push(tiny.model(), 1)
     assert not fake.paused
     release.set()
+
+
+def test_what_ends_after_all_have_gone_disturbs_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    raised: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    release = threading.Event()
+
+    async def given_up() -> threading.Thread:
+        before = set(threading.enumerate())
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(_in_thread(release.wait), 0.01)
+        [sending] = set(threading.enumerate()) - before
+        return sending
+
+    sending = asyncio.run(given_up())
+    release.set()
+    sending.join()
+    assert raised == []
 
 
 async def test_a_tied_model_is_refused(fake: FakeVllm, server: Server) -> None:

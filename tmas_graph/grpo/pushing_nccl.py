@@ -9,6 +9,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -175,7 +176,8 @@ async def _in_thread(work: Callable[[], Any]) -> Any:
             result, error = work(), None
         except BaseException as caught:
             result, error = None, caught
-        loop.call_soon_threadsafe(settle, result, error)
+        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, result, error)
 
     threading.Thread(target=run, name="nccl", daemon=True).start()
     return await done
