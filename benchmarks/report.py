@@ -25,7 +25,8 @@ from benchmarks.results import ROOT
 PAGE = ROOT / "docs" / "benchmarks.md"
 KEPT = ROOT / "docs" / "benchmarks.json"
 IMAGES = ROOT / "docs" / "images"
-ENGINE = os.environ.get("TEST_ENGINE", ".venv-vllm")
+_USUAL_ENGINE = ".venv-vllm"
+ENGINE = os.environ.get("TEST_ENGINE", _USUAL_ENGINE)
 _VERSIONS = ("langgraph", "langchain-core", "openai", "chromadb", "numpy")
 _WIDTH = "100"
 _LAST_LINES = 15
@@ -45,16 +46,10 @@ class Benchmark:
     engine: bool = False
     """Whether it needs a vLLM."""
 
-    @property
-    def command(self) -> tuple[str, ...]:
-        """Its arguments to Python."""
-        engine = (ENGINE,) if self.engine else ()
-        return ("-m", f"benchmarks.{self.name}", *engine, *self.options)
-
-    @property
-    def shown(self) -> str:
-        """The command as anyone would write it."""
-        return " ".join(("python", *self.command)).replace(ENGINE, ".venv-vllm")
+    def command(self, engine: str) -> tuple[str, ...]:
+        """Its arguments to Python, with the vLLM in the environment `engine`."""
+        place = (engine,) if self.engine else ()
+        return ("-m", f"benchmarks.{self.name}", *place, *self.options)
 
 
 BENCHMARKS = (
@@ -151,7 +146,7 @@ def outcome_of(benchmark: Benchmark) -> Outcome:
     """Run it."""
     began = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, *benchmark.command],
+        [sys.executable, *benchmark.command(ENGINE)],
         cwd=ROOT,
         env={**os.environ, "COLUMNS": _WIDTH, "NO_COLOR": "1"},
         capture_output=True,
@@ -193,7 +188,8 @@ def page(outcomes: dict[str, Outcome]) -> str:
         if (one := outcomes.get(benchmark.name)) is None:
             continue
         lines += ["", f"## {benchmark.title}", "", benchmark.shows, ""]
-        lines += ["```", f"$ {benchmark.shown}", one.text, "```"]
+        command = " ".join(benchmark.command(_USUAL_ENGINE))
+        lines += ["```", f"$ python {command}", one.text, "```"]
         lines += [f"\n![{benchmark.title}](images/{image})" for image in benchmark.images]
         failed = "**It failed.** " if one.failed else ""
         lines += [

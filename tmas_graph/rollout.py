@@ -85,10 +85,7 @@ async def solution_exploit(state: RolloutState, runtime: Runtime[Settings]) -> R
         return solution.exploit(_prompts(runtime), problem, shown)
 
     # All who exploit in an iteration are asked the same.
-    carried = state["memory"]
-    if isinstance(carried, Unstored):
-        return await _solve(state, runtime, await carried.shared(asked))
-    return await _solve(state, runtime, await asked(await recall(state)))
+    return await _solve(state, runtime, await (await recall(state)).shared(asked))
 
 
 async def solution_explore(state: RolloutState, runtime: Runtime[Settings]) -> RolloutUpdate:
@@ -96,7 +93,7 @@ async def solution_explore(state: RolloutState, runtime: Runtime[Settings]) -> R
 
     Where that bank is off, it sees the problem alone.
     """
-    strategies = to_explore(await recall(state), settings_of(runtime))
+    strategies = to_explore((await recall(state)).memory, settings_of(runtime))
     asked = solution.explore(_prompts(runtime), state["problem"], strategies)
     return await _solve(state, runtime, asked)
 
@@ -176,21 +173,21 @@ def model_of(role: Role, settings: Settings, problem: Problem, candidate: Rollou
     return checkpointed(settings.endpoint(role), settings.seed, place)
 
 
-async def recall(state: RolloutState) -> Memory:
-    """What this candidate may be shown.
+async def recall(state: RolloutState) -> Unstored:
+    """What carries the memory that this candidate may be shown.
 
     It comes with the candidate; after a resume it is read from the parent's checkpoint, which
     holds it once for all candidates.
     """
     if isinstance(state["memory"], Unstored):
-        return state["memory"].memory
+        return state["memory"]
     place = get_config()["configurable"]
     parent = namespace(place, depth=2)
     at = {"thread_id": place["thread_id"], "checkpoint_ns": parent}
     if checkpoint_id := place.get("checkpoint_map", {}).get(parent):
         at["checkpoint_id"] = checkpoint_id
     stored = await place["__pregel_checkpointer"].aget_tuple({"configurable": at})
-    return memory_of(stored.checkpoint["channel_values"] if stored else {})
+    return Unstored(memory_of(stored.checkpoint["channel_values"] if stored else {}))
 
 
 def memory_of(values: Any) -> Memory:

@@ -19,12 +19,13 @@ from tmas_graph.evaluation import parts
 from tmas_graph.evaluation.parts import Part
 from tmas_graph.evaluation.reports import Brief, Ended, Report, Texts
 from tmas_graph.evaluation.row_log import Job
-from tmas_graph.evaluation.run_folder import FILE, RunLimits, thread_name
+from tmas_graph.evaluation.run_folder import FILE, thread_name
 from tmas_graph.evaluation.scheduling import Admission
 from tmas_graph.evaluation.solving import Solver, Task, concerns_all, width
 from tmas_graph.memory.opening import bank_of
 from tmas_graph.models import pool
 from tmas_graph.models.budget import Budget
+from tmas_graph.stored import by_name
 from tmas_graph.threads import open_threads
 from tmas_graph.usage import Usage
 
@@ -66,8 +67,7 @@ class PartWorker:
 
     def __post_init__(self) -> None:
         """Prepare; nothing is read, written or asked yet."""
-        limits = {n: getattr(self.brief.limits, n) for n in RunLimits.__dataclass_fields__}
-        self._purse = Budget(**limits)
+        self._purse = Budget(**by_name(self.brief.limits))
         self._purse.carry(Usage(), self.brief.seconds)
         entrants = self.brief.entrants
         self.admission = Admission(pool.load, lambda job: width(entrants[job.method]))

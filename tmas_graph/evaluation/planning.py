@@ -17,6 +17,7 @@ from tmas_graph.records import Record, differences
 from tmas_graph.running import ready
 from tmas_graph.settings import Settings
 from tmas_graph.state import Problem, digest
+from tmas_graph.stored import by_name
 
 _LONGEST_RUN_NAME = 200
 
@@ -88,7 +89,7 @@ def extended(plan: Plan, found: Dataset, more: More, keys: Settings) -> Plan:
     problems = tuple(problem.id for problem in found.problems if problem.id in wanted)
     labels = dict.fromkeys([*(e.label for e in plan.entrants), *more.labels])
     settings = with_keys(adjusted(plan.settings, more.changes, "command line"), keys)
-    given = {k: v for k, v in _limits(more.limits).items() if v is not None}
+    given = {k: v for k, v in by_name(more.limits).items() if v is not None}
     return replace(
         plan,
         problems=problems,
@@ -132,8 +133,8 @@ def news(old: Plan, new: Plan) -> list[str]:
         told += [
             f"{entrant.label}: {n} {was.get(n)} → {now[n]}" for n in now if was.get(n) != now[n]
         ]
-    for name, limit in _limits(new.limits).items():
-        if limit != (was_limit := _limits(old.limits)[name]):
+    for name, limit in by_name(new.limits).items():
+        if limit != (was_limit := by_name(old.limits)[name]):
             told.append(f"the run's {name} {was_limit} → {limit}")
     return told
 
@@ -194,7 +195,3 @@ def placed(entrant: Entrant, folder: Path) -> Settings:
 
 def _keyed(taking_part: tuple[Entrant, ...], keys: Settings) -> tuple[Entrant, ...]:
     return tuple(Entrant(e.label, with_keys(e.settings, keys)) for e in taking_part)
-
-
-def _limits(limits: RunLimits) -> dict[str, Any]:
-    return {name: getattr(limits, name) for name in RunLimits.__dataclass_fields__}

@@ -18,10 +18,9 @@ from tmas_graph.inspecting.clients import through_endpoints, through_inspect
 from tmas_graph.inspecting.spans import Spans
 from tmas_graph.memory import opening
 from tmas_graph.methods import METHODS, Method, find
-from tmas_graph.models import pool
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.checkpointed import BUDGET, CONNECT
-from tmas_graph.running import follow
+from tmas_graph.running import follow, ready
 from tmas_graph.settings import Settings
 from tmas_graph.state import Problem, Result
 
@@ -91,8 +90,9 @@ def _solving(
 
 async def _solved(found: Method, way: Way, problem: Problem, settings: Settings) -> Result:
     if way == "endpoints":
-        await pool.check(settings)
-    await opening.check(settings)
+        await ready(settings)
+    else:
+        await opening.check(settings)
     spans, budget = Spans(), Budget.of(settings)
     connect = through_inspect(spans) if way == "inspect" else through_endpoints(spans)
     config: RunnableConfig = {"configurable": {BUDGET: budget, CONNECT: connect}}

@@ -102,12 +102,12 @@ class _Process:
     def begin(self) -> None:
         """Start it, if it doesn't run; who connects is told why it doesn't."""
         with suppress(ProcessLost), self._guard:
-            self._run()
+            self._start()
 
     def connected(self) -> Connection:
         """A new connection to it."""
         with self._guard:
-            self._run()
+            self._start()
             try:
                 return connected_to(self._address, authkey=self._key)
             except (EOFError, OSError) as error:
@@ -128,10 +128,6 @@ class _Process:
         with self._guard:
             self._drop()
 
-    def _run(self) -> None:
-        if self._running is None or self._running.poll() is not None:
-            self._start()
-
     def _drop(self) -> None:
         if self._running is not None:
             _closed(self._running)
@@ -140,6 +136,8 @@ class _Process:
         self._running = self._said = None
 
     def _start(self) -> None:
+        if self._running is not None and self._running.poll() is None:
+            return
         self._drop()
         self._key, self._said = urandom(chroma_worker.KEY_BYTES), tempfile.TemporaryFile()  # noqa: SIM115
         # In a session of its own, a Ctrl-C in the terminal doesn't reach it.
