@@ -112,7 +112,7 @@ async def test_a_call_that_is_cancelled_frees_the_engine_and_is_charged(
 async def test_an_engine_that_dies_is_said_to_be_broken_and_its_call_is_charged(
     engine_home: Path, tmp_path: Path
 ) -> None:
-    """It ends a stream with an event that is an error, and then as if all were well."""
+    """It ends a stream with an error event, or with "abort", and then as if all were well."""
     with VllmServer(engine_home, tmp_path / "vllm.log") as server, connect(server.url) as client:
         model = await model_of(server, extra_body=ENDLESS)
         asked = asyncio.create_task(refusal(model, ASK))
@@ -120,6 +120,6 @@ async def test_an_engine_that_dies_is_said_to_be_broken_and_its_call_is_charged(
         os.kill(server.worker(), signal.SIGKILL)
         call, error = await asked
     assert isinstance(error, EndpointDown)
-    assert (error.status, call.replies) == (500, ())
-    assert "EngineCore encountered an issue" in str(error)
+    assert call.replies == ()
+    assert "EngineCore encountered an issue" in str(error) or "gave the reply up" in str(error)
     assert call.usage.completion_tokens > 5

@@ -103,15 +103,27 @@ def test_a_message_without_content_is_empty() -> None:
         ("max_tokens", "truncated"),
         ("MAX_TOKENS", "truncated"),
         ("model_length", "truncated"),
-        ("abort", "truncated"),
-        ("error", "truncated"),
-        ("insufficient_system_resource", "truncated"),
         ("content_filter", "filtered"),
         ("SAFETY", "filtered"),
     ],
 )
 def test_how_a_reply_ended_is_told_from_any_servers_words(reason: Any, ending: str) -> None:
     assert replies(plain(message(reason=reason, content="x")))[0].ending == ending
+
+
+@pytest.mark.parametrize("reason", ["abort", "error", "insufficient_system_resource"])
+def test_what_the_server_gave_up_is_no_reply(reason: str) -> None:
+    with pytest.raises(Fault, match="the server gave the reply up") as caught:
+        plain(message(reason=reason, content="x = "))
+    assert caught.value.again
+    assert caught.value.worked_on
+    assert caught.value.received == 4
+
+
+def test_of_several_replies_those_that_the_server_gave_up_may_be_some() -> None:
+    completion = streamed(delta(0, "stop", content="a"), delta(1, "abort", content="b"))
+    completion.ended()
+    assert [choice.given_up for choice in completion.choices.values()] == [False, True]
 
 
 def test_a_refusal_is_apart_from_the_text() -> None:

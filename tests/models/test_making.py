@@ -2,11 +2,13 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
 from clients import ASK, asking, at_first, client_at, client_of, outcome, say, until
+from endpoints.fault import Fault
 from endpoints.faults import catalogue, errors
 from endpoints.protocol import Failure
 from endpoints.scripted import server
@@ -50,6 +52,16 @@ async def test_what_may_pass_is_tried_again(fault: Any) -> None:
         call, error = await outcome(model)
     assert error is None
     assert [s.outcome == "answered" for s in call.sendings] == [False, True]
+
+
+async def test_of_several_replies_those_that_came_whole_are_kept() -> None:
+    endings = iter(["stop", "abort", "stop"])
+    fault = Fault(name="one", reply=lambda reply: replace(reply, finish_reason=next(endings)))
+    async with server(script=say, fault=lambda r: fault) as scripted, client_of(scripted) as model:
+        call, error = await outcome(model, n=3)
+    assert error is None
+    assert [reply.whole for reply in call.replies] == [True, True]
+    assert len(call.sendings) == 1
 
 
 @no_waits

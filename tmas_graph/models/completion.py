@@ -12,12 +12,13 @@ from typing import Any
 
 from tmas_graph.models.faults import Fault
 
+_GIVEN_UP = "abort"
 _REASONS = {
     "max_tokens": "length",
     "model_length": "length",
     "safety": "content_filter",
-    "error": "abort",
-    "insufficient_system_resource": "abort",
+    "error": _GIVEN_UP,
+    "insufficient_system_resource": _GIVEN_UP,
 }
 """Other servers' names, in lower case, for reasons to finish before the end."""
 
@@ -32,6 +33,11 @@ class Choice:
     finish_reason: str | None = None
     deltas: int = 0
     """Pieces that it came in: no more than its tokens."""
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the server itself broke it off: it was shut down, say, or lacked memory."""
+        return self.finish_reason == _GIVEN_UP
 
     def take(self, said: Mapping[str, Any]) -> None:
         """Take in a message, or what a delta adds to it."""
@@ -85,12 +91,14 @@ class Completion:
         """Make sure that it is whole, once nothing more will come.
 
         Raises:
-            Fault: there is no choice, or the end of one is missing.
+            Fault: there is no choice, the end of one is missing, or the server gave all up.
         """
         if not self.choices:
             raise self._malformed("it has no choices")
         if self.streamed and not all(c.finish_reason for c in self.choices.values()):
             raise Fault("broken", "the stream ended before the reply", received=self.received)
+        if all(choice.given_up for choice in self.choices.values()):
+            raise Fault("broken", "the server gave the reply up", received=self.received)
 
     @property
     def received(self) -> int:

@@ -171,7 +171,8 @@ class Making:
             slot.succeeded()
             for choice in completion.choices.values():
                 choice.finish_reason = choice.finish_reason and self._shown(choice.finish_reason)
-            return tuple(reply_of(choice) for _, choice in sorted(completion.choices.items()))
+            came = sorted(completion.choices.items())
+            return tuple(reply_of(choice) for _, choice in came if not choice.given_up)
         except Fault as fault:
             fault.without(self._endpoint.key())
             if fault.kind == "deadline":

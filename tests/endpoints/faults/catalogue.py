@@ -14,6 +14,7 @@ PASSING = (
     streams.ends_early(),
     streams.ends_early(done=True),
     streams.WITHOUT_FINISH,
+    replies.GIVEN_UP,
     bodies.HALF_JSON,
     bodies.EMPTY,
     errors.error_event(500),

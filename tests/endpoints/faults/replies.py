@@ -72,6 +72,12 @@ FINISH_NULL = Fault(
 """The whole text of a plain answer, with null for its reason to finish."""
 
 
+GIVEN_UP = Fault(
+    name="given_up", reply=lambda r: replace(_in_text(r), thinking="", finish_reason="abort")
+)
+"""The begin of each reply; the server has broken it off, as vLLM does when it is shut down."""
+
+
 def cut(where: Literal["thinking", "after_thinking", "text", "box"]) -> Fault:
     """Cut each reply there, with "length" as the reason; "text" is before the boxed answer.
 
