@@ -35,6 +35,15 @@ def test_a_vector_does_not_depend_on_its_companions() -> None:
     assert embed(["a b c"]) == embed(["x y", "a b c"])[1:]
 
 
+def test_vectors_are_those_that_stores_hold() -> None:
+    [vector] = embed(["n is odd"])
+    rest = {124: -1, 136: 1, 325: -1, 573: 1, 651: 1, 685: -1, 899: -1, 956: -1}
+    weights = {87: -3, 515: 3, **rest}
+    assert {place: x for place, x in enumerate(vector) if x} == {
+        place: weight / sqrt(26) for place, weight in weights.items()
+    }
+
+
 def test_who_changes_a_vector_changes_its_own_alone() -> None:
     [vector] = embed(["a text that is remembered"])
     vector[:] = [0.0] * DIMENSION

@@ -6,9 +6,10 @@ different names can't.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, repeat
+from math import sqrt
 from threading import Lock
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakKeyDictionary
@@ -86,8 +87,8 @@ class Hashing:
 
     async def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """Unit vectors of `texts`; of zeros for a text without content."""
-        if not _vectorizer.cache_info().currsize:
-            await asyncio.to_thread(_vectorizer)  # loading takes a second
+        if not _hasher.cache_info().currsize:
+            await asyncio.to_thread(_hasher)  # loading takes a second
         # In steps and one after another: a thread that computes makes the loop wait for Python's
         # lock at each of its system calls, and many who hash in one round make that round long.
         turn = _turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
@@ -169,23 +170,30 @@ def embed(texts: Sequence[str]) -> list[list[float]]:
     """
     found = _hashed.give(texts)
     if new := [text for text in dict.fromkeys(texts) if text not in found]:
-        rows = _vectorizer().transform(new).toarray()
-        found |= {text: row.copy() for text, row in zip(new, rows, strict=True)}
+        rows = _hasher().transform(map(_features, new)).toarray()
+        found |= {text: _at_length_1(row) for text, row in zip(new, rows, strict=True)}
     _hashed.take(found)
     return [found[text].tolist() for text in texts]
 
 
 @cache
-def _vectorizer() -> Any:
-    from sklearn.feature_extraction.text import HashingVectorizer  # noqa: PLC0415  (slow to load)
+def _hasher() -> Any:
+    from sklearn.feature_extraction import FeatureHasher  # noqa: PLC0415  (slow to load)
 
-    return HashingVectorizer(analyzer=_features, n_features=DIMENSION)
+    return FeatureHasher(DIMENSION, input_type="pair")
 
 
-def _features(text: str) -> list[str]:
-    """Words with what stands for them, pairs of words, and the letters of the text."""
+def _at_length_1(counts: Any) -> Any:
+    """A row of its own; its whole numbers have the same length in whatever order they're added."""
+    squares = float(counts @ counts)
+    return counts / sqrt(squares) if squares else counts.copy()
+
+
+def _features(text: str) -> Iterator[tuple[str, int]]:
+    """Words, pairs of words and letters of the text, and how often each of them counts."""
     words = [part.text for part in statement(text).parts]
     pairs = [f"{one}|{other}" for one, other in pairwise(words)]
     plain = f" {' '.join(text.split())} "
     letters = [plain[i : i + 4] for i in range(len(plain) - 3)]
-    return [*(f"w:{word}" for word in words for _ in range(3)), *pairs, *letters]
+    yield from ((f"w:{word}", 3) for word in words)
+    yield from zip([*pairs, *letters], repeat(1))
