@@ -55,6 +55,8 @@ class English:
     soft: frozenset[str]
     apposed: frozenset[str]
     free: frozenset[str]
+    loose: frozenset[str]
+    """`soft` and `free` ones."""
     agents: frozenset[str]
     attributes: frozenset[str]
     phrases: dict[tuple[str, ...], tuple[Token, ...]]
@@ -82,6 +84,7 @@ def english() -> English:
         soft=_words(table["soft"]),
         apposed=_words(table["apposed"]),
         free=_words(table["free"]),
+        loose=_words(table["soft"] + table["free"]),
         agents=_words(table["agents"]),
         attributes=_words(table["attributes"]),
         phrases=phrases,
@@ -96,7 +99,11 @@ def plain(tokens: Sequence[Token]) -> tuple[Token, ...]:
     found: list[Token] = []
     place = 0
     while place < len(tokens):
-        longest = table.longest.get(stems[place].text, 0)
+        longest = table.longest.get(stems[place].text)
+        if longest is None:
+            found.append(stems[place])
+            place += 1
+            continue
         for length in range(min(longest, len(tokens) - place), 0, -1):
             key = tuple(token.text for token in stems[place : place + length])
             if _applies(key, stems[place : place + length], found):

@@ -15,6 +15,7 @@ _TURNED = {
 _EITHER_WAY = frozenset({
     "=", "!=", "≡", "≈", "<=>", "parallel", "perp",
 })  # fmt: skip
+_DEEPER = {"(": 1, "[": 1, "{{": 1, ")": -1, "]": -1, "}}": -1}
 
 
 def clauses(run: Sequence[str]) -> list[list[str]]:
@@ -105,10 +106,11 @@ def _closing(signs: Sequence[str], place: int) -> int:
 
 def _tops(signs: Sequence[str], wanted: frozenset[str] | set[str]) -> list[int]:
     """Where the wanted signs stand outside of all brackets."""
-    depth, places = 0, []
+    depth, places = 0, list[int]()
+    if wanted.isdisjoint(signs):
+        return places
     for place, sign in enumerate(signs):
-        depth += (sign in "([" and len(sign) == 1) or sign == "{{"
-        depth -= (sign in ")]" and len(sign) == 1) or sign == "}}"
+        depth += _DEEPER.get(sign, 0)
         if depth <= 0 and sign in wanted:
             places.append(place)
     return places

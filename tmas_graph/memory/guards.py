@@ -104,8 +104,7 @@ def fuller(one: Statement, other: Statement) -> int:
 
 def _loose(part: Part) -> bool:
     """Whether a part has no place of its own."""
-    table = english()
-    return not part.formula and part.text.removeprefix("¬ ") in table.soft | table.free
+    return not part.formula and part.text.removeprefix("¬ ") in english().loose
 
 
 def _bound(parts: Sequence[Part]) -> list[Part]:
@@ -132,7 +131,10 @@ def _carried(parts: Sequence[Part]) -> list[Part]:
     marker, boundary = "", False
     for part in parts:
         marker, boundary = part.marker or marker, part.boundary or boundary
-        found.append(part._replace(marker=marker, boundary=boundary))
+        if (marker, boundary) == (part.marker, part.boundary):
+            found.append(part)
+        else:
+            found.append(part._replace(marker=marker, boundary=boundary))
         if not _loose(part):
             marker, boundary = "", False
     return found

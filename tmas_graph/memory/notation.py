@@ -32,6 +32,8 @@ _PIECE = re.compile(
     r"|(?P<letters>[^\W\d_]+(?:'[a-z]+)?)|(?P<sign><=>|<==|<=|>=|!=|==|=>|->|\.\.\.|\S)"
 )
 
+_FRAC, _OPENED = Token("frac", True), Token("{", True)
+_DEEPER = {"{": 1, "}": -1}
 _VARIABLE = re.compile(
     r"\s*(?:[-+=<>^_/*)|\\,.;:∈∉⊂⊆!°]|$|(?:is|are|and|or|divides|equals|does|must|implies|to|by|from|in|on|at|has|with|if|lies|meets)\b)"
 )
@@ -43,7 +45,7 @@ def read(text: str) -> tuple[Token, ...]:
     reader = _Reader()
     plain = _plain(text)
     for piece in _PIECE.finditer(plain):
-        reader.take(piece.lastgroup or "", piece.group(), plain[piece.end() : piece.end() + 12])
+        reader.take(piece)
     tokens = reader.tokens
     while tokens and tokens[-1].text in (".", ",", ";"):
         tokens.pop()
@@ -85,14 +87,15 @@ class _Reader:
         self._formula = False
         self._text_until = ""
 
-    def take(self, kind: str, piece: str, rest: str) -> None:
-        """Add the tokens of a piece; the `rest` follows it."""
+    def take(self, found: re.Match[str]) -> None:
+        """Add the tokens of a piece that was found in the text."""
+        kind, piece = found.lastgroup, found.group()
         if kind == "mode":
             self._formula = piece in (r"\(", r"\[") or ("$" in piece and not self._formula)
         elif kind == "command":
             self._command(piece[1:])
         elif kind == "letters":
-            self._letters(piece, article=not _VARIABLE.match(rest))
+            self._letters(found)
         elif kind == "number":
             self._number(piece)
         elif self._text_until and piece in "{}":
@@ -120,25 +123,32 @@ class _Reader:
         else:
             self._add(COMMANDS.get(name, {"{": "{{", "}": "}}"}.get(name, name)))
 
-    def _letters(self, piece: str, *, article: bool) -> None:
+    def _letters(self, found: re.Match[str]) -> None:
+        piece, word = found.group(), found.group().lower()
         inside = self._formula and not self._text_until
-        if piece.lower() in FUNCTIONS and (inside or piece.lower() not in ("max", "min", "sup")):
-            self._add(piece.lower())
-        elif inside or self._variables(piece, article=article):
+        if word in FUNCTIONS and (inside or word not in ("max", "min", "sup")):
+            self._add(word)
+        elif inside or _variables(found):
             for letter in piece:
                 self._add(letter)
         else:
-            self._add(piece.lower().removesuffix("'s"), math=False)
+            self._add(word.removesuffix("'s"), math=False)
 
-    def _variables(self, piece: str, *, article: bool) -> bool:
-        """Whether letters outside of a marked formula stand for variables all the same."""
-        if not piece.isascii():
-            return len(piece) == 1 and "α" <= piece.lower() <= "ω"
-        if len(piece) == 1:
-            return piece not in "aAI" or not (article or piece == "I")
-        if piece.isupper():
-            return len(piece) <= 4 and piece not in ACRONYMS
-        return len(piece) == 2 and piece not in SHORT and piece.lower() not in SHORT
+
+def _variables(found: re.Match[str]) -> bool:
+    """Whether letters outside of a marked formula stand for variables all the same."""
+    piece = found.group()
+    if not piece.isascii():
+        return len(piece) == 1 and "α" <= piece.lower() <= "ω"
+    if len(piece) == 1:
+        return piece not in "aAI" or (piece != "I" and not _article(found))
+    if piece.isupper():
+        return len(piece) <= 4 and piece not in ACRONYMS
+    return len(piece) == 2 and piece not in SHORT and piece.lower() not in SHORT
+
+
+def _article(a: re.Match[str]) -> bool:
+    return not _VARIABLE.match(a.string[a.end() : a.end() + 12])
 
 
 def _grouped(tokens: list[Token]) -> tuple[Token, ...]:
@@ -146,15 +156,16 @@ def _grouped(tokens: list[Token]) -> tuple[Token, ...]:
     place = 0
     found: list[Token] = []
     while place < len(tokens):
-        if tokens[place] == Token("frac", True):
+        token = tokens[place]
+        if token == _FRAC:
             above, place = _argument(tokens, place + 1)
             below, place = _argument(tokens, place)
             found += [*above, Token("/", True), *below]
-        elif tokens[place].text == "{" and tokens[place].math:
+        elif token == _OPENED:
             inner, place = _argument(tokens, place)
             found += inner
         else:
-            found.append(tokens[place])
+            found.append(token)
             place += 1
     return tuple(found)
 
@@ -170,7 +181,7 @@ def _argument(tokens: list[Token], place: int) -> tuple[list[Token], int]:
         return [tokens[place]], place + 1
     depth, end = 0, place
     while end < len(tokens):
-        depth += {"{": 1, "}": -1}.get(tokens[end].text, 0)
+        depth += _DEEPER.get(tokens[end].text, 0)
         end += 1
         if not depth:
             break

@@ -17,6 +17,7 @@ QUANTIFIERS = frozenset({"∀", "∃", "∄", "¬∃", THERE})
 _OBTAIN = frozenset({"get", "obtain", "conclud", "deduc", "deriv"})
 _STOPS = frozenset({".", ";", ":", "¬", "¬possible", *QUANTIFIERS})
 _NO_VALUE = RELATIONS | {","}
+_AND, _BE, _END = Token("and", False), Token("be", False), Token("", False)
 
 
 def turned(tokens: Sequence[Token]) -> list[Token]:
@@ -37,7 +38,7 @@ def _purposes(tokens: tuple[Token, ...]) -> list[Token]:
     if texts[0] not in ("us", "use", "apply", "employ"):
         return _results(tokens)
     place = texts.index("to", 1)
-    if texts[place + 1] not in english().free | english().soft | {"bound"}:
+    if texts[place + 1] not in english().loose | {"bound"}:
         return list(tokens)
     return [*tokens[place + 1 :], Token("by", False), *tokens[1:place]]
 
@@ -70,9 +71,11 @@ def _lists(tokens: Sequence[Token]) -> list[Token]:
     """An "and" between formulas as a comma."""
     found: list[Token] = []
     for place, token in enumerate(tokens):
-        after = tokens[place + 1] if place + 1 < len(tokens) else Token("", False)
-        between = bool(found) and found[-1].math and after.math and after.text not in RELATIONS
-        if token == Token("and", False) and between:
+        if token != _AND:
+            found.append(token)
+            continue
+        after = tokens[place + 1] if place + 1 < len(tokens) else _END
+        if found and found[-1].math and after.math and after.text not in RELATIONS:
             if found[-1].text != ",":
                 found.append(Token(",", True))
         else:
@@ -100,7 +103,7 @@ def _copulas(tokens: list[Token]) -> list[Token]:
     found = list(tokens)
     for place, token in enumerate(tokens[:-1]):
         after = tokens[place + 1]
-        if token == Token("be", False) and in_formula(after) and after.text not in _NO_VALUE:
+        if token == _BE and in_formula(after) and after.text not in _NO_VALUE:
             end = next((t for t in tokens[place + 1 :] if not t.math or t.text in ".;"), None)
             if end is None or end.text in ".;":
                 found[place] = Token(IS, True)

@@ -73,10 +73,10 @@ def _runs(tokens: Sequence[Token]) -> Iterator[list[Token]]:
     """Formulas as one run each, words alone; what is left out parts formulas."""
     run: list[Token] = []
     for place, token in enumerate(tokens):
-        after = tokens[place + 1] if place + 1 < len(tokens) else _END
         if in_formula(token):
             run.append(token)
             continue
+        after = tokens[place + 1] if place + 1 < len(tokens) else _END
         related = bool(run) and (run[-1].text in RELATIONS or after.text in RELATIONS)
         if related and (token.text in _FAINT or token.text in english().filler):
             continue
@@ -209,12 +209,11 @@ class _Reader:
 
     def _goes_with(self) -> bool:
         """Whether the word before belongs to the formula that comes."""
-        loose = english().soft | english().free
         last = self.parts[-1].text if self.parts else ""
-        return last not in loose | {""} and not (self._boundary or self._kind)
+        return bool(last) and last not in english().loose and not (self._boundary or self._kind)
 
     def _after_words(self) -> bool:
-        loose = english().soft | english().free
+        loose = english().loose
         return any(not part.formula and part.text not in loose for part in self.parts)
 
     def _add(self, text: str, *, formula: bool = False, kind: str = "") -> None:

@@ -14,7 +14,8 @@ _MARKED = frozenset({"and", "if", "thus", "for", "by", "since", "but", "or"})
 _OPERATIONS = {"sum": ("+",), "product": ()}
 _WHEN = frozenset({"if", "by", "on", "upon", "after", "in", "under"})
 _COPULAS = frozenset({"be", "=", "≐"})
-_WORD = Token("", False)
+_WORD, _WRITE, _AS = Token("", False), Token("writ", False), Token("as", False)
+_ANGLE, _MEASURE = Token("angl", False), Token("measur", False)
 
 
 def forbidden(tokens: Sequence[Token]) -> list[Token]:
@@ -72,13 +73,13 @@ def _set(tokens: list[Token]) -> list[Token]:
 def _written(tokens: list[Token]) -> list[Token]:
     """Turn "write n as 2 k" into "write n = 2 k"."""
     for place, token in enumerate(tokens):
-        if token != Token("writ", False):
+        if token != _WRITE:
             continue
         end = _formula_end(tokens, place + 1)
         if end == place + 1 or end + 1 >= len(tokens):
             continue
         plain = not any(sign.text in RELATIONS | _STOPS for sign in tokens[place + 1 : end])
-        if plain and tokens[end] == Token("as", False) and tokens[end + 1].math:
+        if plain and tokens[end] == _AS and tokens[end + 1].math:
             return [*tokens[:end], Token("=", True), *tokens[end + 1 :]]
     return tokens
 
@@ -87,15 +88,17 @@ def _angles(tokens: list[Token]) -> list[Token]:
     """Read "angle B A C" with its sign; "measures 60°" as "is 60°"."""
     found = list(tokens)
     for place, token in enumerate(tokens):
+        if token not in (_ANGLE, _MEASURE):
+            continue
         after = tokens[place + 1] if place + 1 < len(tokens) else _WORD
-        if token == Token("angl", False):
+        if token == _ANGLE:
             end = _formula_end(tokens, place + 1)
             letters = _texts(tokens[place + 1 : place + 4])
             named = len(letters) == 3 and all(len(x) == 1 and x.isupper() for x in letters)
             longer = end > place + 4 and tokens[place + 4].text.isalnum()
             if named and end >= place + 4 and not longer:
                 found[place] = Token("angle", True)
-        elif token == Token("measur", False) and after.math and after.text[:1].isdigit():
+        elif after.math and after.text[:1].isdigit():
             found[place] = Token("be", False)
     return found
 
