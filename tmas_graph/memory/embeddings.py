@@ -6,7 +6,7 @@ different names can't.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise, repeat
 from math import sqrt
@@ -189,11 +189,10 @@ def _at_length_1(counts: Any) -> Any:
     return counts / sqrt(squares) if squares else counts.copy()
 
 
-def _features(text: str) -> Iterator[tuple[str, int]]:
+def _features(text: str) -> list[tuple[str, int]]:
     """Words, pairs of words and letters of the text, and how often each of them counts."""
     words = [part.text for part in statement(text).parts]
     pairs = [f"{one}|{other}" for one, other in pairwise(words)]
     plain = f" {' '.join(text.split())} "
     letters = [plain[i : i + 4] for i in range(len(plain) - 3)]
-    yield from ((f"w:{word}", 3) for word in words)
-    yield from zip([*pairs, *letters], repeat(1))
+    return [*((f"w:{word}", 3) for word in words), *zip([*pairs, *letters], repeat(1))]

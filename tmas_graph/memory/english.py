@@ -5,7 +5,7 @@ The table is `english.txt` beside this file. A word that it doesn't list stands 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from tmas_graph.memory.notation import Token
@@ -14,6 +14,7 @@ _POWERS = frozenset({("squared",), ("cubed",)})
 _MATHEMATICS = frozenset({"mod", "parallel", "perp"})
 
 
+@lru_cache(maxsize=4096)
 def stem(word: str) -> str:
     """The word without the ending of its plural, participle or gerund."""
     known = _irregular().get(word)
@@ -96,16 +97,17 @@ def plain(tokens: Sequence[Token]) -> tuple[Token, ...]:
     """The tokens with words as stems, and one of several phrases that mean the same."""
     table = english()
     stems = [t if t.math else Token(stem(t.text), False) for t in tokens]
+    texts = [token.text for token in stems]
     found: list[Token] = []
     place = 0
     while place < len(tokens):
-        longest = table.longest.get(stems[place].text)
+        longest = table.longest.get(texts[place])
         if longest is None:
             found.append(stems[place])
             place += 1
             continue
         for length in range(min(longest, len(tokens) - place), 0, -1):
-            key = tuple(token.text for token in stems[place : place + length])
+            key = tuple(texts[place : place + length])
             if _applies(key, stems[place : place + length], found):
                 found += table.phrases[key]
                 break

@@ -74,7 +74,7 @@ def _unbracketed(signs: Sequence[str]) -> list[str]:
             break
         found = found[1:-1]
     for place in reversed(
-        [i for i in range(1, len(found)) if found[i - 1 : i + 1] == ["(", "mod"]]
+        [i for i in range(1, len(found)) if found[i] == "mod" and found[i - 1] == "("]
     ):
         end = _closing(found, place - 1)
         if end:
