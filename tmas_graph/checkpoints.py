@@ -174,7 +174,7 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
     async def flush(self) -> None:
         """Wait until everything that was given so far is committed."""
         if self._flusher is not None:
-            await self._flusher
+            await asyncio.shield(self._flusher)  # others wait for it, too
 
     async def aclose(self) -> None:
         """Wait until everything that was given is committed, then stop writing."""
