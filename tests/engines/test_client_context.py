@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
+import httpx2
 import pytest
 from clients import ASK, shrinking
 

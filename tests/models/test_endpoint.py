@@ -9,10 +9,10 @@ from endpoints.scripted import server
 
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import EndpointDown, RequestRefused
+from tmas_graph.models.connections import connections
 from tmas_graph.models.endpoint import EndpointClient
 from tmas_graph.models.limiter import Limiter
 from tmas_graph.models.making import Ask
-from tmas_graph.models.connections import connections
 from tmas_graph.usage import Usage
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_waits")]

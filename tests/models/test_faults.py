@@ -8,7 +8,6 @@ from email.utils import format_datetime
 from typing import Any
 
 import aiohttp
-import httpx2
 import pytest
 from endpoints.behaviour import Behaviour
 from endpoints.protocol import Request
@@ -150,14 +149,25 @@ def all_of(kind: type[Exception]) -> Iterator[type[Exception]]:
         yield from all_of(below)
 
 
+KEY: Any = aiohttp.client_reqrep.ConnectionKey("x", 80, False, True, None, None, None, None)
+
+
 def instance(kind: type[Exception]) -> Exception:
     """An error of this kind, whatever its constructor takes."""
-    error = kind.__new__(kind)
-    Exception.__init__(error, "first line\nsecond line")
+    said = "first line\nsecond line"
+    if issubclass(kind, aiohttp.ClientResponseError):
+        return kind(None, (), message=said)  # type: ignore[arg-type]
+    if issubclass(kind, aiohttp.client_exceptions.UnixClientConnectorError):
+        return kind("path", KEY, OSError(None, said))
+    if issubclass(kind, aiohttp.ClientConnectorError | aiohttp.ClientConnectorCertificateError):
+        return kind(KEY, OSError(None, said))
+    error = kind.__new__(kind, said)
+    kind.__init__(error, said)
     return error
 
 
-FOREIGN = {*all_of(httpx2.HTTPError), *all_of(httpx2.InvalidURL)}
+FOREIGN = {kind for kind in all_of(aiohttp.ClientError) if kind.__module__.startswith("aiohttp.")}
+FOREIGN -= {aiohttp.ServerFingerprintMismatch}  # no fingerprints are asked for
 FOREIGN |= {kind for kind in all_of(OSError) if kind.__module__ in ("builtins", "socket", "ssl")}
 
 
@@ -174,35 +184,69 @@ def caused(error: Exception, cause: Exception) -> Exception:
     return error
 
 
-def connector_error(number: int) -> Exception:
-    key: Any = aiohttp.client_reqrep.ConnectionKey("x", 80, False, True, None, None, None, None)
-    return aiohttp.ClientConnectorError(key, OSError(number, "?"))
+def unconnected(number: int, said: str = "?") -> Exception:
+    return aiohttp.ClientConnectorError(KEY, OSError(number, said))
+
+
+def answered(kind: type[aiohttp.ClientResponseError], said: str) -> Exception:
+    return kind(None, (), message=said)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("error", "kind", "said"),
     [
-        (httpx2.ConnectError("refused"), "unreachable", "refused"),
-        (httpx2.ConnectTimeout("late"), "unreachable", "late"),
-        (httpx2.PoolTimeout("full"), "unreachable", "full"),
+        (unconnected(errno.ECONNREFUSED), "unreachable", "Connection refused"),
+        (unconnected(errno.ETIMEDOUT), "unreachable", "Connection timed out"),
         (
-            caused(httpx2.ConnectTimeout(""), aiohttp.ServerDisconnectedError()),
-            "broken",
-            "Server disconnected",
+            aiohttp.ClientConnectorDNSError(KEY, socket.gaierror(-2, "Name or service not known")),
+            "unreachable",
+            "Name or service",
         ),
         (
-            caused(httpx2.ConnectTimeout(""), aiohttp.ClientOSError(errno.ECONNRESET, "x")),
-            "broken",
-            "Connection reset by peer",
+            caused(
+                aiohttp.ClientConnectorCertificateError(KEY, ssl.SSLError(1, "x")),
+                ssl.SSLError(1, "self-signed"),
+            ),
+            "unreachable",
+            "self-signed",
         ),
-        (httpx2.ReadError("gone"), "broken", "gone"),
+        (
+            caused(aiohttp.ConnectionTimeoutError("Connection timeout to host x"), TimeoutError()),
+            "unreachable",
+            "Connection timeout to host",
+        ),
+        (
+            aiohttp.ClientProxyConnectionError(KEY, OSError(errno.ECONNREFUSED, "?")),
+            "unreachable",
+            "Connection refused",
+        ),
+        (
+            answered(aiohttp.ClientHttpProxyError, "Proxy Authentication Required"),
+            "unreachable",
+            "Proxy Auth",
+        ),
+        (aiohttp.ServerDisconnectedError(), "broken", "Server disconnected"),
+        (aiohttp.ClientOSError(errno.ECONNRESET, "x"), "broken", "Connection reset by peer"),
+        (aiohttp.ClientOSError(errno.ECONNREFUSED, "x"), "unreachable", "Connection refused"),
+        (aiohttp.SocketTimeoutError("Timeout on reading data"), "broken", "Timeout on reading"),
+        (
+            caused(
+                aiohttp.ClientPayloadError("x"),
+                aiohttp.http.HttpProcessingError(message="not enough data"),
+            ),
+            "broken",
+            "not enough data",
+        ),
         (ConnectionResetError(errno.ECONNRESET, "x"), "broken", "Connection reset by peer"),
         (ConnectionRefusedError(errno.ECONNREFUSED, "x"), "unreachable", "Connection refused"),
         (socket.gaierror(-2, "Name or service not known"), "unreachable", "Name or service"),
         (ssl.SSLError(1, "bad certificate"), "broken", "bad certificate"),
-        (httpx2.UnsupportedProtocol("ftp"), "no", "URL"),
-        (httpx2.InvalidURL("x"), "no", "URL"),
-        (aiohttp.ClientResponseError(None, (), message="bad status line"), "broken", "bad status"),  # type: ignore[arg-type]
+        (aiohttp.NonHttpUrlClientError("ftp://x"), "no", "URL"),
+        (aiohttp.InvalidUrlClientError("x"), "no", "URL"),
+        (UnicodeError("label too long"), "no", "URL"),
+        (answered(aiohttp.TooManyRedirects, ""), "no", "TooManyRedirects"),
+        (answered(aiohttp.ClientResponseError, "bad status line"), "broken", "bad status"),
+        (TimeoutError(), "broken", "TimeoutError"),
         (asyncio.IncompleteReadError(b"", 3), "broken", "0 bytes"),
     ],
     ids=repr,
@@ -216,14 +260,8 @@ def test_errors_of_the_transport_say_whether_anything_was_sent(
 
 
 def test_too_many_open_files_are_no_server_that_is_down() -> None:
-    fault = of_error(caused(httpx2.ConnectError("x"), connector_error(errno.EMFILE)))
+    fault = of_error(unconnected(errno.EMFILE))
     assert "ulimit -n" in str(explained(fault, AT))
-
-
-def test_a_cycle_of_causes_ends() -> None:
-    error = httpx2.ReadError("x")
-    error.__cause__ = caused(ValueError("y"), error)
-    assert of_error(error).kind == "broken"
 
 
 def test_a_secret_is_left_out_of_what_the_server_says() -> None:

@@ -175,7 +175,8 @@ def of_error(error: Exception) -> Fault:
     """The fault that an exception of the transport stands for."""
     if isinstance(error, _NO_URL):
         return Fault("no", f"the URL can't be used ({_reason(error)})")
-    reason = _reason(error.__cause__ or error)
+    cause = error.__cause__
+    reason = _reason(cause if cause and str(cause) else error)
     if isinstance(error, _NO_CONNECTION) or getattr(error, "errno", None) in _UNREACHED:
         return Fault("unreachable", f"it can't be reached ({reason})")
     return Fault("broken", f"the connection broke ({reason})")
