@@ -5,6 +5,7 @@ import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
@@ -149,7 +150,8 @@ def all_of(kind: type[Exception]) -> Iterator[type[Exception]]:
         yield from all_of(below)
 
 
-KEY: Any = aiohttp.client_reqrep.ConnectionKey("x", 80, False, True, None, None, None, None)
+KEY: Any = SimpleNamespace(host="x", port=80, ssl=True, is_ssl=False)
+"""Where a connection leads."""
 
 
 def instance(kind: type[Exception]) -> Exception:
