@@ -33,6 +33,8 @@ class Workload:
     verifications: int = 8
     iterations: int = 2
     concurrency: int = 64
+    together: bool = True
+    """Whether one request asks for all checks of a candidate; else each is a call of its own."""
 
     @property
     def settings(self) -> Settings:
@@ -45,6 +47,7 @@ class Workload:
             iterations=self.iterations,
             concurrency=self.concurrency,
             early_stop=False,
+            multiple_replies=self.together,
         )
 
 

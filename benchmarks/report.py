@@ -69,7 +69,8 @@ BENCHMARKS = (
         "overhead",
         "Overhead",
         "What durability costs beside plain asyncio over the same client: processor time of a call "
-        "(a call asks for 8 checks at once), memory of a problem, bytes in the database.",
+        "and of a reply (each reply a call of its own, and 8 checks together as is usual), memory "
+        "of a problem, bytes in the database.",
         ("--in-flight", "100"),
     ),
     Benchmark(

@@ -100,6 +100,18 @@ async def test_a_cancelled_callers_call_is_stored(tmp_path: Path) -> None:
         assert [call.id async for call in calls.all()] == ["0a"]
 
 
+async def test_who_stops_waiting_for_all_writes_stops_none(tmp_path: Path) -> None:
+    async with open_threads(tmp_path) as store:
+        noted = store.calls("t").note(made())
+        waiting = asyncio.create_task(store.saver.flush())
+        await asyncio.sleep(0)  # the write is under way, and it waits
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await noted
+    assert rows_in(tmp_path, "SELECT id FROM tmas_calls") == [("0a",)]
+
+
 async def test_a_call_noted_just_now_can_be_fetched_at_once(calls: SqliteCalls) -> None:
     noted = calls.note(made())
     assert await calls.get("0a") == made()

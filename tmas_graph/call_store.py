@@ -8,15 +8,17 @@ of one candidate, say, or N candidates that build on the same rollouts.
 import asyncio
 import json
 import sqlite3
-import zlib
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
+
+import orjson
 
 from tmas_graph.checkpoints import GroupingSqliteSaver, Statements
 from tmas_graph.errors import StorageError
 from tmas_graph.models.call_rows import CallRow, as_unicode, covered, row_of
 from tmas_graph.models.calls import Call, Place, restored
+from tmas_graph.packing import Damaged, packed, unpacked
 from tmas_graph.state import digest
 from tmas_graph.usage import Usage
 
@@ -69,7 +71,7 @@ class SqliteCalls:
         plain = call.plain()
         plain["messages"] = [{**m, "content": digest(m["content"])} for m in call.messages]
         columns = (self._thread, *map(_bindable, _columns(call)))
-        body = json.dumps(plain, ensure_ascii=False, default=str)
+        body = _as_json(plain)
         statements: Statements = [(_PUT_TEXT, self._new(texts)), (_PUT_CALL, _row(columns, body))]
         task = asyncio.create_task(self._commit(self._saver.enqueue(statements), texts))
         self._tasks.add(task)
@@ -93,18 +95,18 @@ class SqliteCalls:
         [call] = await self._restored([rows[0][0]])
         return call
 
-    async def earlier(self, place: Place, seed: int | None, purpose: str) -> Call | None:
+    async def earlier(self, place: Place, draw: int | None, purpose: str) -> Call | None:
         """An answered call of an earlier sitting with these; None if there is none.
 
-        A finished call whose step was not: its checkpoint holds nothing of it.
+        Checkpoints hold nothing of calls: this is how a resumed step finds those that it had made.
         """
-        if seed is None or not self._sat_before:
+        if draw is None or not self._sat_before:
             return None
         query = (
             "SELECT body FROM tmas_calls WHERE thread = ? AND iteration = ? AND seed = ? "
             "AND role = ? AND candidate = ? AND purpose = ? AND replies > 0"
         )
-        given = (self._thread, place.iteration, seed, place.role, place.index, purpose)
+        given = (self._thread, place.iteration, draw, place.role, place.index, purpose)
         rows = await self._select(f"{query} ORDER BY began DESC LIMIT 1", *given)
         return (await self._restored([rows[0][0]]))[0] if rows else None
 
@@ -147,7 +149,7 @@ class SqliteCalls:
     def _new(self, texts: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
         for name, text in texts.items():
             if name not in self._stored:
-                yield name, _zipped(text)
+                yield name, packed(_bytes(text))
 
     async def _commit(self, stored: asyncio.Future[None], texts: Iterable[str]) -> None:
         try:
@@ -168,7 +170,7 @@ class SqliteCalls:
             last = tuple(page[-1][:2])
 
     async def _restored(self, bodies: Sequence[bytes]) -> list[Call]:
-        plains = [json.loads(self._unzipped(body)) for body in bodies]
+        plains = [json.loads(self._unpacked(body)) for body in bodies]
         names = {message["content"] for plain in plains for message in plain["messages"]}
         texts = await self._texts(sorted(names))
         for plain in plains:
@@ -182,7 +184,7 @@ class SqliteCalls:
             marks = ", ".join("?" * len(part))
             query = f"SELECT digest, text FROM tmas_texts WHERE digest IN ({marks})"
             rows = await self._select(query, *part)
-            texts.update({name: self._unzipped(text) for name, text in rows})
+            texts.update({name: self._unpacked(text) for name, text in rows})
         if missing := set(names) - set(texts):
             raise self._lost(f"the text of a message ({min(missing)[:12]})")
         return texts
@@ -195,10 +197,10 @@ class SqliteCalls:
         except sqlite3.Error as error:
             raise self._unusable("read", error) from error
 
-    def _unzipped(self, stored: bytes) -> str:
+    def _unpacked(self, stored: bytes) -> str:
         try:
-            return zlib.decompress(stored).decode("utf-8", "surrogatepass")
-        except zlib.error as error:
+            return unpacked(stored).decode("utf-8", "surrogatepass")
+        except Damaged as error:
             raise self._lost(f"a call ({error})") from error
 
     def _lost(self, what: str) -> StorageError:
@@ -216,7 +218,7 @@ class SqliteCalls:
 
 def digests_in(body: bytes) -> set[str]:
     """The digests of the texts that a call's row refers to."""
-    return {message["content"] for message in json.loads(zlib.decompress(body))["messages"]}
+    return {message["content"] for message in json.loads(unpacked(body))["messages"]}
 
 
 def _seen(task: asyncio.Task[None]) -> None:
@@ -230,12 +232,19 @@ def _columns(call: Call) -> tuple[Any, ...]:
     return (*about, json.dumps(cut), *(getattr(usage, name) for name in _USAGE))
 
 
-def _row(columns: tuple[Any, ...], body: str) -> Iterator[tuple[Any, ...]]:
-    yield (*columns, _zipped(body))
+def _row(columns: tuple[Any, ...], body: bytes) -> Iterator[tuple[Any, ...]]:
+    yield (*columns, packed(body))
 
 
-def _zipped(text: str) -> bytes:
-    return zlib.compress(text.encode("utf-8", "surrogatepass"), level=6)
+def _as_json(plain: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(plain, default=str)
+    except TypeError:  # it takes no halves of surrogate pairs, nor integers of over 64 bits
+        return _bytes(json.dumps(plain, ensure_ascii=False, default=str))
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _bindable(value: Any) -> Any:

@@ -9,7 +9,6 @@ results stay for good, and so do all states of the graph itself, for forks and h
 import asyncio
 import json
 import sqlite3
-import zlib
 from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
@@ -28,6 +27,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from tmas_graph.packing import packed, unpacked
 from tmas_graph.serde import of_cancelled_task
 
 _PUT = """INSERT OR REPLACE INTO checkpoints
@@ -46,8 +46,8 @@ AND json_extract(CAST(metadata AS TEXT), '$.parents.""') = ?)"""
 _DROP_WRITES_OF_STEP = f"DELETE FROM writes WHERE channel != '__return__' AND {_OF_STEP}"
 _DROP_STEP = f"DELETE FROM checkpoints WHERE {_OF_STEP}"
 
-_ZIPPED = "+zlib"
-_LEAST_TO_ZIP = 512
+_PACKED, _ZIPPED = "+zstd", "+zlib"  # the latter by earlier versions
+_LEAST_TO_PACK = 512
 _MOST_LOGGED = 500
 """Rows in the write-ahead log after which it is copied into the database."""
 
@@ -55,22 +55,21 @@ Statements = list[tuple[str, Iterable[tuple[Any, ...]]]]
 """SQL with its rows, which are made in the writer's thread where they are a generator."""
 
 
-class ZippingSerializer(JsonPlusSerializer):
+class PackingSerializer(JsonPlusSerializer):
     """LangGraph's serializer, with long values compressed: model texts shrink to a third."""
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
         """Serialise `obj`, and compress it if that is worth while."""
         kind, plain = super().dumps_typed(obj)
-        if len(plain) < _LEAST_TO_ZIP:
+        if len(plain) < _LEAST_TO_PACK:
             return kind, plain
-        return kind + _ZIPPED, zlib.compress(plain, level=1)
+        return kind + _PACKED, packed(plain)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """Restore what `dumps_typed`, or LangGraph's own serializer, has made."""
         kind, stored = data
-        if kind.endswith(_ZIPPED):
-            return super().loads_typed((kind.removesuffix(_ZIPPED), zlib.decompress(stored)))
-        return super().loads_typed(data)
+        plain = kind.removesuffix(_PACKED).removesuffix(_ZIPPED)
+        return super().loads_typed(data if plain == kind else (plain, unpacked(stored)))
 
 
 class GroupingSqliteSaver(AsyncSqliteSaver):
@@ -78,6 +77,8 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
 
     stores_whole_tasks = True
     """Nothing of a cancelled task, as `serde.restored` sees to for other savers."""
+    keeps_calls = True
+    """In the same database, by `SqliteCalls`."""
 
     def __init__(
         self, connection: aiosqlite.Connection, database: Path, *, serde: JsonPlusSerializer
@@ -173,7 +174,7 @@ class GroupingSqliteSaver(AsyncSqliteSaver):
     async def flush(self) -> None:
         """Wait until everything that was given so far is committed."""
         if self._flusher is not None:
-            await self._flusher
+            await asyncio.shield(self._flusher)  # others wait for it, too
 
     async def aclose(self) -> None:
         """Wait until everything that was given is committed, then stop writing."""

@@ -26,7 +26,7 @@ from tmas_graph.memory.borrowing import ready
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.checkpointed import BUDGET
 from tmas_graph.rollout import build_rollout, memory_of, settings_of
-from tmas_graph.serde import restoring
+from tmas_graph.serde import keeps_calls, restoring
 from tmas_graph.settings import Settings
 from tmas_graph.state import Input, Output, Unstored, as_problem
 
@@ -129,7 +129,7 @@ def build_graph(
         State, context_schema=context_schema, input_schema=Input, output_schema=Output
     )
     builder.add_node("plan", plan)
-    builder.add_node("rollout", build_rollout())
+    builder.add_node("rollout", build_rollout(stepwise=not keeps_calls(checkpointer)))
     builder.add_node("experience", update_experience)
     builder.add_node("guideline", update_guideline)
     builder.add_node("decide", decide)

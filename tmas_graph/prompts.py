@@ -207,7 +207,7 @@ def nested(text: str) -> str:
     cost tokens. So the text stays as it is, and its headings become what they are: parts of what
     it stands under, in their order among each other.
     """
-    return _HEADING.sub(r"\1\2##", text)
+    return _HEADING.sub(r"\1\2##", text) if "#" in text else text
 
 
 def estimate_tokens(text: str) -> int:

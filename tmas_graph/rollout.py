@@ -141,8 +141,16 @@ async def is_still_open(state: RolloutState) -> bool:
     return _candidate(state).outcome == "open"
 
 
-def build_rollout() -> CompiledStateGraph[RolloutState, Settings, RolloutInput, RolloutOutput]:
-    """Compile the subgraph; it inherits the checkpointer of the graph it is put in."""
+def build_rollout(
+    *, stepwise: bool = True
+) -> CompiledStateGraph[RolloutState, Settings, RolloutInput, RolloutOutput]:
+    """Compile the subgraph.
+
+    Args:
+        stepwise: it inherits the checkpointer of the graph it is put in, and each of its steps is
+            stored. Where the calls are stored by themselves that is wasted: a candidate that is
+            begun again finds them there.
+    """
     builder = StateGraph(
         RolloutState,
         context_schema=Settings,
@@ -159,7 +167,7 @@ def build_rollout() -> CompiledStateGraph[RolloutState, Settings, RolloutInput, 
         builder.add_conditional_edges(solver, is_still_open, {True: "verification", False: END})
     builder.add_conditional_edges("verification", is_still_open, {True: "summary", False: END})
     builder.add_edge("summary", END)
-    return builder.compile(name="rollout")
+    return builder.compile(checkpointer=None if stepwise else False, name="rollout")
 
 
 def settings_of(runtime: Runtime[Settings]) -> Settings:

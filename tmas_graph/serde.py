@@ -53,6 +53,11 @@ def restored(checkpointer: BaseCheckpointSaver[Any] | None) -> BaseCheckpointSav
     return _of_whole_tasks(view)
 
 
+def keeps_calls(checkpointer: Checkpointer) -> bool:
+    """Whether what runs on `checkpointer` keeps its model calls beside it, each for itself."""
+    return getattr(checkpointer, "keeps_calls", False)
+
+
 def of_cancelled_task(writes: Sequence[tuple[str, Any]]) -> bool:
     """Whether a task that wrote these was cancelled, so that nothing of it may be stored.
 

@@ -22,7 +22,7 @@ from langchain_core.runnables import RunnableConfig
 
 from tmas_graph import state_folder
 from tmas_graph.call_store import SqliteCalls
-from tmas_graph.checkpoints import GroupingSqliteSaver, ZippingSerializer
+from tmas_graph.checkpoints import GroupingSqliteSaver, PackingSerializer
 from tmas_graph.errors import ThreadBusy, ThreadError
 from tmas_graph.memory import library, opening
 from tmas_graph.methods import find
@@ -49,7 +49,7 @@ class ThreadStore:
         self.saver = GroupingSqliteSaver(
             connection,
             folder / state_folder.DATABASE,
-            serde=ZippingSerializer(allowed_msgpack_modules=STORED),
+            serde=PackingSerializer(allowed_msgpack_modules=STORED),
         )
 
     async def create(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
+from clients import shrinking
 from endpoints.protocol import Failure, Request, ScriptedReply
 from endpoints.scripted import ScriptedServer, server
 from langgraph.checkpoint.memory import InMemorySaver
@@ -46,11 +47,9 @@ class Log:
 class Store(Log):
     """A CallStore in memory."""
 
-    async def get(self, name: str) -> Call:
-        return next(call for call in self.calls if call.id == name)
-
-    async def earlier(self, place: Place, seed: int | None, purpose: str) -> Call | None:
-        return None
+    async def earlier(self, place: Place, draw: int | None, purpose: str) -> Call | None:
+        made = (c for c in self.calls if (c.place, c.draw, c.purpose) == (place, draw, purpose))
+        return next(made, None)
 
 
 def within_a_graph(
@@ -264,7 +263,17 @@ def test_a_call_that_is_cancelled_is_charged_and_noted() -> None:
     assert "given up" in call.cause
 
 
-def test_a_store_keeps_the_replies_and_the_checkpoint_their_ids_alone() -> None:
+CALLS: list[tuple[Prompt, dict[str, Any]]] = [
+    (ASK, {}),
+    (ASK, {"send_seed": False}),
+    (shrinking(20), {"context_tokens": 1200, "max_tokens": 100}),
+]
+
+
+@pytest.mark.parametrize(("prompt", "fields"), CALLS, ids=["usual", "seedless", "cut"])
+def test_a_store_keeps_the_calls_and_the_checkpoint_nothing_of_them(
+    prompt: Prompt, fields: dict[str, Any]
+) -> None:
     saver, store = InMemorySaver(), Store()
     broken = True
 
@@ -272,8 +281,8 @@ def test_a_store_keeps_the_replies_and_the_checkpoint_their_ids_alone() -> None:
 
         @entrypoint(checkpointer=saver)
         async def run(_: str) -> list[str]:
-            model = checkpointed(Endpoint(base_url=scripted.base_url), 0, PLACE)
-            [reply] = await model(ASK)
+            endpoint = Endpoint(base_url=scripted.base_url, model="scripted", **fields)
+            [reply] = await checkpointed(endpoint, 0, PLACE)(prompt)
             if broken:
                 raise RuntimeError("killed")
             return [reply.text]
@@ -288,11 +297,27 @@ def test_a_store_keeps_the_replies_and_the_checkpoint_their_ids_alone() -> None:
         with pytest.raises(RuntimeError, match="killed"):
             asyncio.run(go("go"))
         written = repr([dict(saver.storage), dict(saver.writes), dict(saver.blobs)])
-        assert store.calls[0].id in written
+        assert store.calls[0].id not in written
         assert "stored once" not in written
+        assert bool(store.calls[0].cut) == ("context_tokens" in fields)
         broken = False
         assert asyncio.run(go(None)) == ["A text that is stored once."]
         assert len(scripted.requests) == 1
+
+
+def test_what_a_store_has_of_another_prompt_is_not_taken() -> None:
+    store = Store()
+
+    async def ask(model: Model, text: str) -> str:
+        return (await model(Prompt([{"role": "user", "content": text}])))[0].text
+
+    with server(script=lambda r, c: f"of {r.text}") as scripted:
+        for text in ("one", "two"):
+            said = within_a_graph(
+                lambda model, text=text: ask(model, text), scripted, configurable={LOG: store}
+            )
+            assert text in said
+    assert len(scripted.requests) == 2
 
 
 class Noting:

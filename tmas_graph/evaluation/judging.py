@@ -35,7 +35,7 @@ class KeptJudge:
         seed = int(digest("judge", self.problem, *texts)[:7], 16)
         place = Place(self.problem, self.iteration, "judge")
         call = await self.calls.earlier(place, seed, "first")
-        if call is None or list(call.messages) != prompt.messages:
+        if call is None or not call.puts(prompt.messages):
             call = await self._ask(prompt, Ask(n, seed, place))
         return list(call.replies)
 

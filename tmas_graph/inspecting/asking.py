@@ -145,6 +145,7 @@ def _call(prompt: Prompt, ask: Ask, model: Model, answers: Sequence[_Answer]) ->
         replies=tuple(replace(r, usage=spent) for r in replies[:1]) + tuple(replies[1:]),
         cause="" if replies else sendings[0].outcome,
         sendings=sendings,
+        draw=ask.seed,
     )
 
 

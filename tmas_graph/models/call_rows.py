@@ -24,6 +24,7 @@ class CallRow:
     candidate: int
     purpose: str
     seed: int | None
+    """That it was made for, sent or not."""
     model: str
     """As the endpoint calls it, else as it was asked for."""
     n: int
@@ -55,7 +56,7 @@ def row_of(call: Call) -> CallRow:
         role=call.place.role,
         candidate=call.place.index,
         purpose=call.purpose,
-        seed=call.seed,
+        seed=call.draw,
         model=call.served or call.model,
         n=call.n,
         replies=len(call.replies),

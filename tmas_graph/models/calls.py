@@ -1,12 +1,13 @@
 """The record of a model call: what was asked, what came back, and what it took to get it."""
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from tmas_graph.models.replies import Reply
 from tmas_graph.prompts import Message
 from tmas_graph.settings import AnyRole
+from tmas_graph.state import digest
 from tmas_graph.stored import by_name
 from tmas_graph.usage import Usage, summed
 
@@ -57,6 +58,7 @@ class Call:
     """What was left out to fit, for example {"solutions": 3}; empty if nothing was."""
     n: int
     seed: int | None
+    """As sent; None if none was."""
     sampling: Mapping[str, Any]
     """The request's other fields: temperature, max_tokens, extra ones."""
     purpose: str = "first"
@@ -66,6 +68,16 @@ class Call:
     cause: str = ""
     """Why no reply came, for people."""
     sendings: tuple[Sending, ...] = ()
+    draw: int | None = None
+    """The seed that it was made for, sent or not: with its place it says which call this is."""
+    asked: str = ""
+    """Digest of what it was to be asked, where something was left out to fit."""
+
+    def puts(self, messages: Sequence[Message]) -> bool:
+        """Whether it puts `messages` to the model, as far as they fit."""
+        if self.asked:
+            return self.asked == digest_of(messages)
+        return list(self.messages) == list(messages)
 
     @property
     def usage(self) -> Usage:
@@ -84,6 +96,11 @@ class Call:
             "replies": tuple(map(_with_usage, self.replies)),
             "sendings": tuple(map(_with_usage, self.sendings)),
         }
+
+
+def digest_of(messages: Sequence[Message]) -> str:
+    """A digest of a whole prompt."""
+    return digest(*(part for message in messages for part in (message["role"], message["content"])))
 
 
 def _with_usage(part: Reply | Sending) -> dict[str, Any]:
@@ -114,16 +131,8 @@ class CallLog(Protocol):
 
 @runtime_checkable
 class CallStore(CallLog, Protocol):
-    """A log that gives its calls back, so that checkpoints need to hold no more than their ids."""
+    """A log that gives its calls back, so that checkpoints need to hold nothing of them."""
 
-    async def get(self, name: str) -> Call:
-        """The call whose id is `name`.
-
-        Raises:
-            StorageError: it isn't there.
-        """
-        ...
-
-    async def earlier(self, place: Place, seed: int | None, purpose: str) -> Call | None:
+    async def earlier(self, place: Place, draw: int | None, purpose: str) -> Call | None:
         """An answered call of an earlier sitting with these; None if there is none."""
         ...

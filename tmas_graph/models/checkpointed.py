@@ -158,17 +158,19 @@ class _Caller:
         most, fields = self._more(purpose)
         seed = self.seed + offset
         ask = Ask(n, seed, self.place, purpose, most, fields, priority=priority)
+        if _store(log):  # what an earlier sitting got is found there
+            return await self._made(prompt, ask, budget, log)
         fresh: list[Call] = []
 
         async def make() -> dict[str, Any]:
             fresh.append(await self._made(prompt, ask, budget, log))
-            return _stored(fresh[-1], log)
+            return fresh[-1].plain()
 
         before = _make.set(make)
         coming = model_call(prompt.messages)  # from here on it has a context of its own
         _make.reset(before)
         stored = await coming
-        return fresh[-1] if fresh else await _found(stored, log)  # of an earlier sitting
+        return fresh[-1] if fresh else restored(stored)  # of an earlier sitting
 
     async def _made(
         self, prompt: Prompt, ask: Ask, budget: Budget | None, log: CallLog | None
@@ -229,17 +231,12 @@ def _continued(prompt: Prompt, begun: str) -> Prompt:
     return Prompt([*prompt.messages, *own], prompt.cut, smaller)
 
 
-def _stored(call: Call, log: CallLog | None) -> dict[str, Any]:
-    """What a checkpoint holds of `call`: no more than its id where the log can give it back."""
-    return {"call": call.id} if _store(log) else call.plain()
-
-
 async def _earlier(log: CallLog | None, ask: Ask, prompt: Prompt) -> Call | None:
     """What an earlier sitting of the run has paid for already, though its step didn't end."""
     if (store := _store(log)) is None:
         return None
     call = await store.earlier(ask.place, ask.seed, ask.purpose)
-    same = call and (call.n, list(call.messages)) == (ask.n, prompt.messages)
+    same = call and call.n == ask.n and call.puts(prompt.messages)
     return call if same else None
 
 
@@ -250,13 +247,6 @@ def _store(log: CallLog | None) -> CallStore | None:
 @cache
 def _is_store(kind: Any) -> bool:
     return issubclass(kind, CallStore)  # asked of a log itself, it takes long
-
-
-async def _found(stored: dict[str, Any], log: Any) -> Call:
-    if "call" in stored:
-        call: Call = await log.get(stored["call"])
-        return call
-    return restored(stored)
 
 
 def _all_that_came(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tmas_graph.models.accounting import answered, broken
-from tmas_graph.models.calls import Call, Place, Sending
+from tmas_graph.models.calls import Call, Place, Sending, digest_of
 from tmas_graph.models.completion import Completion
 from tmas_graph.models.context import Asked, Fitted, lessened
 from tmas_graph.models.faults import Fault, hidden
@@ -64,6 +64,7 @@ class Making:
         self._endpoint = endpoint = client.endpoint
         self._ask = ask
         self._name = secrets.token_hex(8)
+        self._asked = prompt.messages
         self._fitted = Fitted(prompt, 0, None)
         self._extra = {**endpoint.extra_body, **ask.fields}
         self._left = endpoint.timeout_seconds
@@ -89,6 +90,7 @@ class Making:
         """The call as far as it has come; its first reply carries what all of it cost."""
         spent = summed(sending.usage for sending in self.sendings)
         replies = tuple(replace(r, usage=spent) for r in replies[:1]) + replies[1:]
+        cut = dict(self._fitted.prompt.cut)
         return Call(
             id=self._name,
             place=self._ask.place,
@@ -96,7 +98,7 @@ class Making:
             model=self._client.name,
             served=self._served,
             messages=tuple(self._fitted.prompt.messages),
-            cut=dict(self._fitted.prompt.cut),
+            cut=cut,
             n=self._ask.n,
             seed=self._seed,
             sampling=self._sampling(),
@@ -104,6 +106,8 @@ class Making:
             replies=replies,
             cause=cause,
             sendings=tuple(self.sendings),
+            draw=self._ask.seed,
+            asked=digest_of(self._asked) if cut else "",
         )
 
     async def _made(self) -> Call:
