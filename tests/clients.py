@@ -12,10 +12,10 @@ from endpoints.scripted import ScriptedServer
 
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.models.calls import Call
+from tmas_graph.models.connections import connections
 from tmas_graph.models.endpoint import EndpointClient
 from tmas_graph.models.limiter import Limiter
 from tmas_graph.models.making import Ask
-from tmas_graph.models.transport import connections
 from tmas_graph.prompts import Prompt
 
 ASK = Prompt([{"role": "user", "content": "What is 6·7?"}])
@@ -55,7 +55,7 @@ async def client_at(base_url: str, **fields: Any) -> AsyncIterator[EndpointClien
         requests_per_minute=endpoint.requests_per_minute,
         tokens_per_minute=endpoint.tokens_per_minute,
     )
-    async with connections(endpoint.concurrency) as http:
+    async with connections(base_url, endpoint.concurrency) as http:
         yield EndpointClient(endpoint, base_url, http=http, limiter=limiter)
 
 

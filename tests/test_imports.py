@@ -16,6 +16,14 @@ def test_the_order_of_imports_holds() -> None:
     assert "0 broken" in done.stdout
 
 
+def test_the_clients_of_openai_are_loaded_only_where_someone_listens() -> None:
+    """They take a second of a process's start."""
+    code = "import sys, tmas_graph.threads; print({'openai', 'langchain_openai'} & {*sys.modules})"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=SOURCE.parent, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.returncode) == ("set()", 0), done.stderr
+
+
 def calls_of(name: str) -> set[str]:
     """The files that call the built-in function `name`."""
     found = set()

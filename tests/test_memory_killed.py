@@ -66,7 +66,7 @@ def test_killed_in_the_midst_of_writes_no_item_is_lost_and_none_is_there_twice(
     tmp_path: Path,
 ) -> None:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tmas_graph.threads", "langchain_openai", "chromadb"])
+    context.set_forkserver_preload(["tmas_graph.threads", "chromadb"])
     rng = random.Random(11)
 
     def started(home: Path, name: str) -> tuple[Any, Connection]:

@@ -25,7 +25,7 @@ from tmas_graph.running import follow
 from tmas_graph.threads import open_threads
 
 KILLS = 20
-SLOW_TO_LOAD = ("langchain_openai", "chromadb", "sklearn.feature_extraction.text")
+SLOW_TO_LOAD = ("chromadb", "sklearn.feature_extraction.text")
 PROBLEM = Problem("What is 6 times 7?")
 
 

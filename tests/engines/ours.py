@@ -2,7 +2,7 @@
 
 from typing import Any
 
-import httpx2
+import aiohttp
 from clients import outcome
 
 from engines.process import KEY, VllmServer
@@ -34,16 +34,10 @@ async def refusal(model: EndpointClient, prompt: Prompt, **ask: Any) -> tuple[Ca
     return call, error
 
 
-class Hiding(httpx2.AsyncBaseTransport):
-    """Lets chat completions through; whatever else a server is asked, it seems not to know."""
-
-    def __init__(self) -> None:
-        self._inner = httpx2.AsyncHTTPTransport()
-
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        if request.url.path.endswith("/chat/completions"):
-            return await self._inner.handle_async_request(request)
-        return httpx2.Response(404, json={"detail": "Not Found"})
-
-    async def aclose(self) -> None:
-        await self._inner.aclose()
+async def hiding(
+    request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    """Let chat completions through; whatever else the server is asked, it won't know."""
+    if not request.url.path.endswith("/chat/completions"):
+        request.url = request.url.with_path("/unknown")
+    return await send(request)

@@ -4,12 +4,13 @@ import dataclasses
 from collections.abc import AsyncIterator
 from typing import Any
 
+import aiohttp
 import httpx2
 import pytest
 from clients import ASK, shrinking
 
 from engines.api import PLAIN, of_length
-from engines.ours import STREAMED, WHOLE, Hiding, endpoint, model_of, refusal
+from engines.ours import STREAMED, WHOLE, endpoint, hiding, model_of, refusal
 from engines.process import CONTEXT, MODEL, VllmServer
 from tmas_graph.errors import RequestRefused
 from tmas_graph.models.context import Asked
@@ -33,7 +34,7 @@ TOO_LONG = 40
 async def unknowing(engine: VllmServer) -> AsyncIterator[EndpointClient]:
     """A client that can learn neither the length of the context nor that of a prompt."""
     given = endpoint(engine, model=MODEL, max_tokens=4, extra_body=PLAIN)
-    async with httpx2.AsyncClient(transport=Hiding(), timeout=200) as http:
+    async with aiohttp.ClientSession(middlewares=(hiding,)) as http:
         yield EndpointClient(given, str(given.base_url), http=http, limiter=Limiter(1))
 
 

@@ -20,7 +20,7 @@ from tmas_graph.evaluation.run_folder import FILE
 from tmas_graph.settings import Settings
 
 KILLS = 5
-SLOW_TO_LOAD = ("langchain_openai", "chromadb", "sklearn.feature_extraction.text")
+SLOW_TO_LOAD = ("chromadb", "sklearn.feature_extraction.text")
 
 
 def latency(request: Request) -> float:

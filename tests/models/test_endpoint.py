@@ -9,10 +9,10 @@ from endpoints.scripted import server
 
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import EndpointDown, RequestRefused
+from tmas_graph.models.connections import connections
 from tmas_graph.models.endpoint import EndpointClient
 from tmas_graph.models.limiter import Limiter
 from tmas_graph.models.making import Ask
-from tmas_graph.models.transport import connections
 from tmas_graph.usage import Usage
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_waits")]
@@ -105,7 +105,7 @@ async def test_a_wrong_key_is_refused_at_once(by_call: bool) -> None:
 
 @pytest.mark.parametrize("key", ["with\nbreak", "ключ", "nul\0"])
 async def test_a_key_that_cant_be_sent_is_said_without_it(key: str) -> None:
-    async with connections(1) as http:
+    async with connections("http://x/v1", 1) as http:
         with pytest.raises(RequestRefused, match="TMAS_API_KEY") as caught:
             EndpointClient(Endpoint(api_key=key), "http://x/v1", http=http, limiter=Limiter(1))  # type: ignore[arg-type]
     assert key not in str(caught.value)

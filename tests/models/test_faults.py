@@ -1,14 +1,7 @@
-import asyncio
-import errno
-import socket
-import ssl
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-import aiohttp
-import httpx2
 import pytest
 from endpoints.behaviour import Behaviour
 from endpoints.protocol import Request
@@ -18,7 +11,7 @@ from hypothesis import strategies as st
 
 from tmas_graph.errors import EndpointDown, RequestRefused
 from tmas_graph.models import retrying
-from tmas_graph.models.faults import Fault, of_error, of_response
+from tmas_graph.models.faults import Fault, of_response
 from tmas_graph.models.retrying import wait_for
 from tmas_graph.models.served import explained
 
@@ -142,88 +135,6 @@ def test_no_header_and_no_body_is_too_odd(header: str, body: bytes, status: int)
 )
 def test_what_a_server_says_becomes_one_line(body: bytes, said: str) -> None:
     assert of_response(400, {}, body).without("").said == said
-
-
-def all_of(kind: type[Exception]) -> Iterator[type[Exception]]:
-    yield kind
-    for below in kind.__subclasses__():
-        yield from all_of(below)
-
-
-def instance(kind: type[Exception]) -> Exception:
-    """An error of this kind, whatever its constructor takes."""
-    error = kind.__new__(kind)
-    Exception.__init__(error, "first line\nsecond line")
-    return error
-
-
-FOREIGN = {*all_of(httpx2.HTTPError), *all_of(httpx2.InvalidURL)}
-FOREIGN |= {kind for kind in all_of(OSError) if kind.__module__ in ("builtins", "socket", "ssl")}
-
-
-@pytest.mark.parametrize("kind", sorted(FOREIGN, key=lambda kind: kind.__name__))
-def test_every_error_of_the_transport_becomes_one_of_ours(kind: type[Exception]) -> None:
-    text = str(explained(of_error(instance(kind)), AT))
-    assert text.startswith(f"{AT}: ")
-    assert text.endswith(".")
-    assert "\n" not in text
-
-
-def caused(error: Exception, cause: Exception) -> Exception:
-    error.__cause__ = cause
-    return error
-
-
-def connector_error(number: int) -> Exception:
-    key: Any = aiohttp.client_reqrep.ConnectionKey("x", 80, False, True, None, None, None, None)
-    return aiohttp.ClientConnectorError(key, OSError(number, "?"))
-
-
-@pytest.mark.parametrize(
-    ("error", "kind", "said"),
-    [
-        (httpx2.ConnectError("refused"), "unreachable", "refused"),
-        (httpx2.ConnectTimeout("late"), "unreachable", "late"),
-        (httpx2.PoolTimeout("full"), "unreachable", "full"),
-        (
-            caused(httpx2.ConnectTimeout(""), aiohttp.ServerDisconnectedError()),
-            "broken",
-            "Server disconnected",
-        ),
-        (
-            caused(httpx2.ConnectTimeout(""), aiohttp.ClientOSError(errno.ECONNRESET, "x")),
-            "broken",
-            "Connection reset by peer",
-        ),
-        (httpx2.ReadError("gone"), "broken", "gone"),
-        (ConnectionResetError(errno.ECONNRESET, "x"), "broken", "Connection reset by peer"),
-        (ConnectionRefusedError(errno.ECONNREFUSED, "x"), "unreachable", "Connection refused"),
-        (socket.gaierror(-2, "Name or service not known"), "unreachable", "Name or service"),
-        (ssl.SSLError(1, "bad certificate"), "broken", "bad certificate"),
-        (httpx2.UnsupportedProtocol("ftp"), "no", "URL"),
-        (httpx2.InvalidURL("x"), "no", "URL"),
-        (aiohttp.ClientResponseError(None, (), message="bad status line"), "broken", "bad status"),  # type: ignore[arg-type]
-        (asyncio.IncompleteReadError(b"", 3), "broken", "0 bytes"),
-    ],
-    ids=repr,
-)
-def test_errors_of_the_transport_say_whether_anything_was_sent(
-    error: Exception, kind: str, said: str
-) -> None:
-    fault = of_error(error)
-    assert (fault.kind, said in fault.said) == (kind, True)
-    assert fault.worked_on == (kind == "broken")
-
-
-def test_too_many_open_files_are_no_server_that_is_down() -> None:
-    fault = of_error(caused(httpx2.ConnectError("x"), connector_error(errno.EMFILE)))
-    assert "ulimit -n" in str(explained(fault, AT))
-
-
-def test_a_cycle_of_causes_ends() -> None:
-    error = httpx2.ReadError("x")
-    error.__cause__ = caused(ValueError("y"), error)
-    assert of_error(error).kind == "broken"
 
 
 def test_a_secret_is_left_out_of_what_the_server_says() -> None:

@@ -7,9 +7,9 @@ from aiohttp import web
 
 from tmas_graph.errors import EndpointDown, RequestRefused
 from tmas_graph.models import served
+from tmas_graph.models.connections import connections
 from tmas_graph.models.faults import Fault
 from tmas_graph.models.served import Card, Server
-from tmas_graph.models.transport import connections
 
 pytestmark = pytest.mark.anyio
 MESSAGES: Any = [{"role": "user", "content": "What is 6·7?"}]
@@ -34,8 +34,9 @@ async def asked(answers: dict[str, Any], seen: list[Any] | None = None) -> Async
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
-        async with connections(2) as http:
-            yield Server(f"http://127.0.0.1:{runner.addresses[0][1]}/v1/", "s3cret", http)
+        base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/"
+        async with connections(base_url, 2) as http:
+            yield Server(base_url, "s3cret", http)
     finally:
         await runner.cleanup()
 

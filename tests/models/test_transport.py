@@ -2,6 +2,7 @@ import asyncio
 import logging
 from typing import Any
 
+import aiohttp
 import pytest
 from clients import ASK, abandoned, asking, client_of, outcome, say
 from endpoints.faults import bodies, catalogue, connection, streams
@@ -10,6 +11,8 @@ from endpoints.scripted import ScriptedServer, server
 
 from tmas_graph.errors import EndpointDown, RequestRefused
 from tmas_graph.models import transport
+from tmas_graph.models.completion import Completion
+from tmas_graph.models.faults import Fault
 
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("no_waits")]
 WAYS = [True, False]
@@ -129,6 +132,21 @@ async def test_comments_of_a_proxy_are_no_sign_of_life() -> None:
     ):
         with pytest.raises(EndpointDown, match=r"silent for 0\.2 s"):
             await model(ASK)
+
+
+@pytest.mark.parametrize("seconds", [None, 60.0])
+async def test_a_timeout_of_the_connection_is_no_deadline_of_ours(
+    seconds: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def late(*_: Any) -> None:
+        raise aiohttp.SocketTimeoutError("Timeout on reading data from socket")
+
+    monkeypatch.setattr(transport, "_read_all", late)
+    async with server(script=say) as scripted, client_of(scripted, model="scripted") as model:
+        patience = transport.Patience(seconds, stall_seconds=9.0)
+        asked = {"model": "scripted", "messages": [{"role": "user", "content": "?"}]}
+        with pytest.raises(Fault, match=r"the connection broke .Timeout on reading"):
+            await model.connection.complete(asked, patience, Completion())
 
 
 async def test_before_the_first_piece_only_the_deadline_counts() -> None:

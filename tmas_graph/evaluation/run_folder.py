@@ -28,7 +28,7 @@ from tmas_graph.state import digest
 
 FILE = "run.json"
 _LOCK, _OWNER = "run.lock", "run.pid"
-_PACKAGES = ("tmas-graph", "langgraph", "chromadb", "openai")
+_PACKAGES = ("tmas-graph", "langgraph", "chromadb", "aiohttp")
 _UNSAFE = re.compile(r"[^A-Za-z0-9.=_-]+")
 
 

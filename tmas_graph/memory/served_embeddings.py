@@ -7,10 +7,11 @@ from typing import Any
 
 from tmas_graph.errors import CallError, RequestRefused
 from tmas_graph.memory.embeddings import Remembered
+from tmas_graph.models.connections import connections
 from tmas_graph.models.events import decoded
 from tmas_graph.models.faults import Fault
 from tmas_graph.models.served import explained
-from tmas_graph.models.transport import asked, connections
+from tmas_graph.models.transport import asked
 
 _SECONDS = 60.0
 _TRIES = 4
@@ -67,7 +68,7 @@ class ServedEmbeddings:
         # An empty text is refused by some servers; a space stands for it.
         body = {"model": self._model, "input": [text or " " for text in texts]}
         try:
-            async with asyncio.timeout(_SECONDS), connections(1) as http:
+            async with asyncio.timeout(_SECONDS), connections(self._where, 1) as http:
                 return decoded(await asked(http, "POST", self._where, self._key, body))
         except TimeoutError:
             raise Fault("broken", f"no answer came within {_SECONDS:g} s") from None

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-import httpx2
+import aiohttp
 from pydantic import SecretStr
 
 from tmas_graph.endpoint_settings import Endpoint, Price
@@ -20,10 +21,13 @@ from tmas_graph.models.limiter import Limiter
 from tmas_graph.models.making import Ask, Making
 from tmas_graph.models.replies import Reply
 from tmas_graph.models.served import Server, explained, listed
-from tmas_graph.models.transport import Connection, ThinkingChatOpenAI
+from tmas_graph.models.transport import Connection
 from tmas_graph.prompts import Prompt
 from tmas_graph.settings import near
 from tmas_graph.usage import Usage
+
+if TYPE_CHECKING:
+    from tmas_graph.models.chat_model import ThinkingChatOpenAI
 
 log = logging.getLogger(__name__)
 _NEW_NAMES = frozenset({"api.openai.com"})
@@ -41,7 +45,7 @@ class EndpointClient:
     """The model behind one endpoint, for one event loop."""
 
     def __init__(
-        self, endpoint: Endpoint, base_url: str, *, http: httpx2.AsyncClient, limiter: Limiter
+        self, endpoint: Endpoint, base_url: str, *, http: aiohttp.ClientSession, limiter: Limiter
     ) -> None:
         """Prepare a client of `endpoint`, reached at `base_url`; nothing is sent yet.
 
@@ -69,7 +73,6 @@ class EndpointClient:
         limit, tokenizer = endpoint.context_tokens, endpoint.tokenizer
         self.window = Window(self._server, limit=limit, tokenizer=tokenizer)
         self.connection = Connection(http, base_url, key)
-        self._http = http
         self._learning: asyncio.Task[None] | None = None
         self._answered = False
 
@@ -133,11 +136,12 @@ class EndpointClient:
         return self.name
 
     @cached_property
-    def chat(self) -> ThinkingChatOpenAI:
-        """LangChain's model of this endpoint, whose name must be known; it takes 50 ms."""
+    def chat(self) -> "ThinkingChatOpenAI":
+        """LangChain's model of this endpoint, whose name must be known; it takes a second."""
+        from tmas_graph.models.chat_model import ThinkingChatOpenAI  # noqa: PLC0415  (who listens)
+
         endpoint = self.endpoint
         return ThinkingChatOpenAI(
-            self._http,
             self.connection,
             model=self.name,
             base_url=self.base_url,

@@ -7,12 +7,11 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, Self
 
 import aiohttp
-import httpx2
 
 Kind = Literal[
     "unreachable",
@@ -27,7 +26,7 @@ Kind = Literal[
 ]
 """`unreachable`: nothing was sent; `broken`: half an answer came, or none; `malformed`: no
 completion; `foreign`: no API at all; `context`: too long for the model; `no`: for good."""
-TRANSPORT = (httpx2.HTTPError, httpx2.InvalidURL, aiohttp.ClientError, OSError)
+TRANSPORT = (aiohttp.ClientError, OSError, UnicodeError)
 """All that a transport raises; `of_error` understands it."""
 
 _AGAIN = frozenset({"unreachable", "broken", "stalled", "busy", "malformed"})
@@ -52,18 +51,17 @@ _QUOTA = re.compile(r"insufficient_quota|billing", re.IGNORECASE)
 _UNREACHED = frozenset({errno.ECONNREFUSED, errno.EHOSTUNREACH, errno.ENETUNREACH})
 _NO_CONNECTION = (
     aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,
     aiohttp.ConnectionTimeoutError,
-    httpx2.ConnectError,
-    httpx2.ProxyError,
-    httpx2.PoolTimeout,
     socket.gaierror,
 )
 _NO_URL = (
-    httpx2.UnsupportedProtocol,
-    httpx2.InvalidURL,
-    httpx2.LocalProtocolError,
     aiohttp.InvalidURL,
+    aiohttp.NonHttpUrlClientError,
+    aiohttp.TooManyRedirects,
+    UnicodeError,
 )
+"""The last one: of a host whose name can't be one."""
 _LONGEST_SAID = 300
 _LONGEST_READ = 20_000
 """Were it cut before a key in it is hidden, half of the key might stay."""
@@ -175,26 +173,13 @@ def of_response(status: int, headers: Mapping[str, str], body: bytes) -> Fault:
 
 def of_error(error: Exception) -> Fault:
     """The fault that an exception of the transport stands for."""
-    chain = list(_causes(error))
-    if any(isinstance(cause, _NO_URL) for cause in chain):
+    if isinstance(error, _NO_URL):
         return Fault("no", f"the URL can't be used ({_reason(error)})")
-    reason = _reason(chain[-1])
-    # What the transport calls a ConnectTimeout is mostly a connection that broke later.
-    late = isinstance(error, httpx2.ConnectTimeout) and len(chain) == 1
-    if late or any(isinstance(cause, _NO_CONNECTION) for cause in chain):
-        return Fault("unreachable", f"it can't be reached ({reason})")
-    if any(isinstance(cause, OSError) and cause.errno in _UNREACHED for cause in chain):
+    cause = error.__cause__
+    reason = _reason(cause if cause and str(cause) else error)
+    if isinstance(error, _NO_CONNECTION) or getattr(error, "errno", None) in _UNREACHED:
         return Fault("unreachable", f"it can't be reached ({reason})")
     return Fault("broken", f"the connection broke ({reason})")
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    seen: set[int] = set()
-    cause: BaseException | None = error
-    while cause is not None and id(cause) not in seen:
-        seen.add(id(cause))
-        yield cause
-        cause = cause.__cause__
 
 
 def _reason(cause: BaseException) -> str:

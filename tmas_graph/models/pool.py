@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import httpx2
+import aiohttp
 
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.errors import SettingsError
 from tmas_graph.models import telemetry
+from tmas_graph.models.connections import connections
 from tmas_graph.models.context import loaded
 from tmas_graph.models.endpoint import EndpointClient
 from tmas_graph.models.limiter import Limiter
-from tmas_graph.models.transport import connections
 from tmas_graph.settings import Settings
 
 _Place = tuple[str, str]
@@ -26,7 +26,7 @@ class _Clients:
     """Of one event loop: a connection that is used from another one breaks."""
 
     by_endpoint: dict[tuple[str, str], EndpointClient] = field(default_factory=dict)
-    http: dict[tuple[_Place, int], httpx2.AsyncClient] = field(default_factory=dict)
+    http: dict[tuple[_Place, int], aiohttp.ClientSession] = field(default_factory=dict)
     kept: AsyncGenerator[None] | None = None
     """Closes them when it is closed itself."""
 
@@ -75,12 +75,12 @@ async def _here() -> _Clients:
     return _loops[loop]
 
 
-async def _keeping(http: Mapping[Any, httpx2.AsyncClient]) -> AsyncGenerator[None]:
+async def _keeping(http: Mapping[Any, aiohttp.ClientSession]) -> AsyncGenerator[None]:
     try:
         yield
     finally:
         for connections_of_one in http.values():
-            await connections_of_one.aclose()
+            await connections_of_one.close()
 
 
 async def check(settings: Settings, *, limited: str = "") -> dict[str, str]:
@@ -131,7 +131,7 @@ def load() -> Load:
 
 def _client(clients: _Clients, endpoint: Endpoint, base_url: str) -> EndpointClient:
     place, most = (base_url, endpoint.key()), endpoint.concurrency
-    http = clients.http.get((place, most)) or connections(most)
+    http = clients.http.get((place, most)) or connections(base_url, most)
     clients.http[place, most] = http
     return EndpointClient(endpoint, base_url, http=http, limiter=_limiter(place, endpoint))
 

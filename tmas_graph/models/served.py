@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import httpx2
+import aiohttp
 
 from tmas_graph.errors import CallError, EndpointDown, RequestRefused
 from tmas_graph.models.events import decoded
@@ -38,7 +38,7 @@ class Server:
 
     base_url: str
     key: str
-    http: httpx2.AsyncClient
+    http: aiohttp.ClientSession
     _turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     async def cards(self) -> list[Card]:
