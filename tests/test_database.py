@@ -65,3 +65,24 @@ async def test_the_database_grows_evenly_and_stays_under_4_times_the_replies(tmp
     assert max(growth) <= 1.1 * mean, growth
     assert min(growth) >= 0.9 * mean, growth
     assert bytes_used(tmp_path / "tmas.sqlite") < 4 * replies
+
+
+async def test_checkpoints_hold_neither_calls_nor_the_steps_of_candidates(tmp_path):
+    begun: list[int] = []
+
+    def look(event: object) -> None:
+        with closing(sqlite3.connect(tmp_path / "tmas.sqlite")) as connection:
+            [[count]] = connection.execute(
+                "SELECT (SELECT COUNT(*) FROM checkpoints WHERE checkpoint_ns != '') + "
+                "(SELECT COUNT(*) FROM writes WHERE checkpoint_ns != '' OR channel = '__return__')"
+            )
+            begun.append(count)
+
+    script = Reasoner().short()
+    async with server(script=script, role_of=role_of) as at, open_threads(tmp_path) as store:
+        settings = Settings(base_url=at.base_url, candidates=2, iterations=2, early_stop=False)
+        record = await store.create(Problem("What is 6 times 7?"), settings, {})
+        await store.run(record, on_event=look)
+        assert len([call async for call in store.calls(record.id).all()]) == len(at.requests)
+    assert len(begun) > 10
+    assert set(begun) == {0}
