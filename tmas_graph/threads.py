@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import aiosqlite
 from filelock import FileLock, Timeout
@@ -23,6 +23,7 @@ from langchain_core.runnables import RunnableConfig
 from tmas_graph import state_folder
 from tmas_graph.call_store import SqliteCalls
 from tmas_graph.checkpoints import GroupingSqliteSaver, PackingSerializer
+from tmas_graph.continuing import go_on
 from tmas_graph.errors import ThreadBusy, ThreadError
 from tmas_graph.memory import library, opening
 from tmas_graph.methods import find
@@ -30,9 +31,8 @@ from tmas_graph.models.budget import Budget
 from tmas_graph.models.call_rows import as_unicode
 from tmas_graph.models.checkpointed import BUDGET, LOG, TOGETHER
 from tmas_graph.parts.method import Workflow
-from tmas_graph.progress import stop_reason
 from tmas_graph.records import Record, made_with, record_of, row_of
-from tmas_graph.running import OnEvent, follow
+from tmas_graph.running import OnEvent
 from tmas_graph.serde import STORED
 from tmas_graph.settings import Settings, near
 from tmas_graph.state import Problem, Result
@@ -152,12 +152,10 @@ class ThreadStore:
                 await self._save(replace(record, status="running", cause=""))
                 calls, budget = self.calls(record.id), Budget.of(record.settings, within=run)
                 budget.carry(await calls.spent(), await calls.seconds())
-                place = {BUDGET: budget, LOG: calls, TOGETHER: together}
-                if find(record.method).is_tmas:
-                    async with opening.held(record.settings):
-                        result = await self._advance(record, budget, place, on_event)
-                else:
-                    result = await self._again(record, budget, place, on_event)
+                config = _config(record.id)
+                config["configurable"] |= {BUDGET: budget, LOG: calls, TOGETHER: together}
+                workflow = self._workflow(record.method)
+                result = await go_on(workflow, record, config, budget, on_event)
                 status = "budget" if result.stop == "budget" else "done"
                 await self._save(replace(record, status=status, cause=""))
             except BaseException as error:
@@ -167,44 +165,6 @@ class ThreadStore:
                     raise state_folder.unusable(self.folder, error) from error
                 raise
             return replace(result, usage=budget.spent)
-
-    async def _advance(
-        self, record: Record, budget: Budget, place: dict[str, Any], on_event: OnEvent | None
-    ) -> Result:
-        graph, config = self._workflow(record.method), _config(record.id)
-        config["configurable"].update(place)
-        found = await graph.aget_state(config)
-        given: Any = None
-        if found.created_at is None:
-            given = {"problem": record.problem}
-        elif not found.tasks:  # `next` is empty, too, for tasks whose writes alone were stored
-            # An iteration that a budget cut short isn't over: its candidates go on with more.
-            if stop := stop_reason(found.values, record.settings, budget):
-                if on_event is not None:
-                    on_event({"event": "already", "stop": stop})
-                return cast(Result, found.values["result"])
-            await graph.aupdate_state(config, {"stop": None}, as_node="decide")
-        result = await follow(graph, given, config, record.settings, on_event)
-        if found.tasks and result.stop == "budget":
-            # It may be an earlier sitting's stop, which broke off before it was stored.
-            state = await self.values(record.id)
-            if not stop_reason(state, record.settings, budget):
-                return await self._advance(record, budget, place, on_event)
-        return result
-
-    async def _again(
-        self, record: Record, budget: Budget, place: dict[str, Any], on_event: OnEvent | None
-    ) -> Result:
-        """Run a method from its start: what was asked before is found among the thread's calls."""
-        workflow, config = self._workflow(record.method), _config(record.id)
-        config["configurable"].update(place)
-        found, calls = await workflow.aget_state(config), budget.spent.calls
-        # A run that was broken off goes on; what of it was finished is in its last checkpoint.
-        given: Any = None if found.tasks else {"problem": record.problem}
-        result = await follow(workflow, given, config, record.settings, on_event)
-        if found.created_at and budget.spent.calls == calls and on_event is not None:
-            on_event({"event": "already", "stop": result.stop})
-        return result
 
     def _workflow(self, method: str) -> Workflow:
         # To build one takes as long as some calls; it holds nothing of the threads that it runs.
