@@ -33,6 +33,13 @@ def test_shards_of_a_run_unite(tmp_path):
     assert set(run.setup.problems) == {"p1", "p2"}
 
 
+def test_methods_come_in_the_order_of_the_plan_whoever_ended_first(tmp_path):
+    first, second = rows("a", {"p": ["+"]}), rows("b", {"p": ["+"]})
+    planned = {"methods": {"a": {}, "b": {}}}
+    found = unite([load(folder(tmp_path / "r", [*second, *first], **planned))])
+    assert list(found.methods) == ["a", "b"]
+
+
 def test_the_same_folder_twice_is_that_folder(tmp_path):
     one = load(folder(tmp_path / "a", TMAS))
     assert unite([one, one]).methods == unite([one]).methods

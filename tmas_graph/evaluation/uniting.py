@@ -158,8 +158,11 @@ def unite(folders: Sequence[RunFolder], labels: Sequence[str] = ()) -> Evaluatio
     methods, planned = dict[str, list[RunFolder]](), dict[str, None]()
     for place, folder in enumerate(folders):
         label = f"{_LABELLED}{labels[place]}" if labels else ""
-        for name in dict.fromkeys(row.method for row in folder.rows):
-            methods.setdefault(f"{name}{label}", []).append(folder)
+        tried = {row.method for row in folder.rows}
+        # In the plan's order: that of the rows is of who ended first.
+        for name in dict.fromkeys((*folder.setup.settings, *sorted(tried))):
+            if name in tried:
+                methods.setdefault(f"{name}{label}", []).append(folder)
         planned |= dict.fromkeys(f"{name}{label}" for name in folder.setup.settings)
     notes = [note for folder in folders for note in folder.notes]
     return Evaluation(
