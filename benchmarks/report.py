@@ -85,6 +85,7 @@ BENCHMARKS = (
         "Prefill",
         "The share of prompt tokens that a real vLLM takes from its prefix cache, for our order of "
         "the prompts' parts and requests for several replies, beside naive orders.",
+        ("--candidates", "2"),
         engine=True,
     ),
     Benchmark(
@@ -100,7 +101,7 @@ BENCHMARKS = (
         "client",
         "Client",
         "Requests per second and processor time per call of our client and others.",
-        ("--calls", "2000", "--rounds", "1"),
+        ("--calls", "1000", "--rounds", "1"),
     ),
     Benchmark("grading", "Grading", "Answers graded per second, beside math-verify."),
     Benchmark(
@@ -109,7 +110,7 @@ BENCHMARKS = (
         "Accuracy by iteration and by token on the synthetic reasoner: TMAS whole and without its "
         "parts, rivals, along ε, with worse checks. It says whether information flows, not how "
         "good a real model gets; see [decision 020](decisions/020-what-the-reasoner-showed.md).",
-        ("--to", "scaling", "--fresh", "--images", "docs/images"),
+        ("--problems", "36", "--to", "scaling", "--fresh", "--images", "docs/images"),
         ("scaling-ablations.png", "scaling-rivals.png", "scaling-grids.png"),
     ),
     Benchmark(
@@ -126,7 +127,7 @@ BENCHMARKS = (
         "Tokens per second and memory of a GRPO step on a vocabulary of 49 152, beside TRL's. On a "
         "processor TRL works without its Triton kernel and scores prompts and padding, too; on a "
         "GPU, where it doesn't, the ratios would be others.",
-        ("--rounds", "2", "--steps", "1"),
+        ("--rounds", "1", "--steps", "1"),
     ),
 )
 
