@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import serving as applications
 from aiohttp import web
 
 
@@ -36,11 +37,6 @@ async def serving(*answers: tuple[int, Any]) -> AsyncIterator[Server]:
     server = Server(list(answers))
     application = web.Application()
     application.router.add_post("/v1/embeddings", server.answer)
-    runner = web.AppRunner(application, shutdown_timeout=0.05)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        server.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    async with applications.serving(application, shutdown_timeout=0.05) as url:
+        server.base_url = f"{url}/v1"
         yield server
-    finally:
-        await runner.cleanup()

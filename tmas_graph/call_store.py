@@ -67,9 +67,12 @@ class SqliteCalls:
         Raises:
             StorageError: when awaited: the database can't be written.
         """
-        texts = {digest(text): text for text in (m["content"] for m in call.messages)}
+        names = [digest(message["content"]) for message in call.messages]
+        texts = {name: m["content"] for name, m in zip(names, call.messages, strict=True)}
         plain = call.plain()
-        plain["messages"] = [{**m, "content": digest(m["content"])} for m in call.messages]
+        plain["messages"] = [
+            {**m, "content": name} for name, m in zip(names, call.messages, strict=True)
+        ]
         columns = (self._thread, *map(_bindable, _columns(call)))
         body = _as_json(plain)
         statements: Statements = [(_PUT_TEXT, self._new(texts)), (_PUT_CALL, _row(columns, body))]

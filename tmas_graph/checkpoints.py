@@ -1,9 +1,9 @@
 """A SQLite checkpointer for long runs: writes in groups, and keeps no stale subgraph states.
 
-LangGraph's saver commits every write on its own and keeps every state of every candidate's
-subgraph, each with all texts so far. Of a subgraph only the newest state can ever be resumed (a
-fork inside one starts it anew), and none once its step is over, so those go; the model calls'
-results stay for good, and so do all states of the graph itself, for forks and history.
+LangGraph's saver commits every write on its own and keeps every state of every subgraph. Of a
+subgraph only the newest state can ever be resumed (a fork inside one starts it anew), and none
+once its step is over, so those go; the results of tasks stay for good, and so do all states of
+the graph itself, for forks and history. Candidates of TMAS have none: their calls are kept.
 """
 
 import asyncio

@@ -2,12 +2,12 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 
 import aiohttp
 import pytest
-from aiohttp import web
+from serving import serving
 
 from benchmarks.reasoner.direct import Reasoner
 from benchmarks.reasoner.line import Line, Pace
@@ -27,15 +27,8 @@ ASKED = {
 }
 
 
-@asynccontextmanager
-async def served(server: Server) -> AsyncIterator[str]:
-    runner = web.AppRunner(server.app(), handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+def served(server: Server) -> AbstractAsyncContextManager[str]:
+    return serving(server.app(), handler_cancellation=True, shutdown_timeout=0.1)
 
 
 async def asked(url: str, **more: object) -> dict[str, object]:

@@ -2,14 +2,15 @@
 
 import base64
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import certifi
 import pytest
 from aiohttp import web
+from serving import serving
 
 from tmas_graph.errors import RequestRefused
 from tmas_graph.models import connections as module
@@ -31,18 +32,11 @@ def no_proxy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name.upper(), raising=False)
 
 
-@asynccontextmanager
-async def serving(answer: Answer) -> AsyncIterator[str]:
+def answering(answer: Answer) -> AbstractAsyncContextManager[str]:
     """The URL of a server that answers every request so."""
     application = web.Application(client_max_size=2**24)
     application.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+    return serving(application)
 
 
 def noting(seen: list[web.Request]) -> Answer:
@@ -74,7 +68,7 @@ async def test_a_password_of_netrc_never_takes_the_place_of_the_key(
     netrc.write_text("machine 127.0.0.1 login other password wr0ng\n")
     monkeypatch.setenv("NETRC", str(netrc))
     seen: list[web.Request] = []
-    async with serving(noting(seen)) as url:
+    async with answering(noting(seen)) as url:
         for key in ("s3cret", ""):
             async with connections(url, 1) as http:
                 await Server(url, key, http).cards()
@@ -84,7 +78,7 @@ async def test_a_password_of_netrc_never_takes_the_place_of_the_key(
 
 async def test_cookies_are_not_sent_back() -> None:
     seen: list[web.Request] = []
-    async with serving(noting(seen)) as url, connections(url, 1) as http:
+    async with answering(noting(seen)) as url, connections(url, 1) as http:
         for _ in range(2):
             await Server(url, "", http).cards()
     assert ["cookie" in request.headers for request in seen] == [False, False]
@@ -95,7 +89,7 @@ async def test_the_proxy_of_the_environment_is_asked(
     monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     seen: list[web.Request] = []
-    async with serving(noting(seen)) as proxy:
+    async with answering(noting(seen)) as proxy:
         monkeypatch.setenv(name, proxy.replace("//", "//user:pass@"))
         async with connections("http://nowhere.invalid/v1", 1) as http:
             assert await Server("http://nowhere.invalid/v1", "s3cret", http).cards() == [
@@ -180,7 +174,7 @@ async def test_a_redirect_is_followed_with_the_whole_request(status: int, asking
             return web.Response(status=status, headers={"location": "/other/chat/completions"})
         return web.json_response(completion(f"{request.headers['authorization']} {body}"))
 
-    async with serving(answer) as url:
+    async with answering(answer) as url:
         heard = await said(f"{url}/v1", asking)
     assert heard.startswith("Bearer s3cret")
     assert asking in heard
@@ -193,12 +187,12 @@ async def test_another_server_isnt_told_the_key() -> None:
         seen.append(request)
         return web.json_response({"error": {"message": "who?"}}, status=401)
 
-    async with serving(refusing) as other:
+    async with answering(refusing) as other:
 
         async def sending_on(request: web.Request) -> web.StreamResponse:
             return web.Response(status=307, headers={"location": f"{other}{request.path}"})
 
-        async with serving(sending_on) as url, connections(url, 1) as http:
+        async with answering(sending_on) as url, connections(url, 1) as http:
             with pytest.raises(RequestRefused, match=rf"redirects to {other}.*set base_url"):
                 await Server(f"{url}/v1", "s3cret", http).cards()
     [request] = seen
@@ -210,7 +204,7 @@ async def test_redirects_without_end_fail_for_good() -> None:
         await request.read()
         return web.Response(status=307, headers={"location": str(request.url)})
 
-    async with serving(answer) as url, connections(url, 1) as http:
+    async with answering(answer) as url, connections(url, 1) as http:
         assert await Server(url, "s3cret", http).slot_length() is None
         with pytest.raises(RequestRefused, match="the URL can't be used"):
             await Server(url, "s3cret", http).cards()
@@ -232,7 +226,7 @@ async def test_compressed_answers_are_read(coding: web.ContentCoding) -> None:
         await streamed.write(b"data: [DONE]\n\n")
         return streamed
 
-    async with serving(answer) as url:
+    async with answering(answer) as url:
         assert await said(f"{url}/v1") == f"a{LARGE}z"
         assert await said(f"{url}/whole") == LARGE
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from serving import serving
 
 from tmas_graph.errors import EndpointDown, RequestRefused
 from tmas_graph.models import served
@@ -30,15 +31,8 @@ async def asked(answers: dict[str, Any], seen: list[Any] | None = None) -> Async
 
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/"
-        async with connections(base_url, 2) as http:
-            yield Server(base_url, "s3cret", http)
-    finally:
-        await runner.cleanup()
+    async with serving(application) as url, connections(url, 2) as http:
+        yield Server(f"{url}/v1/", "s3cret", http)
 
 
 @pytest.mark.parametrize(
