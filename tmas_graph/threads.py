@@ -29,7 +29,7 @@ from tmas_graph.memory import library, opening
 from tmas_graph.methods import find
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.call_rows import as_unicode
-from tmas_graph.models.checkpointed import BUDGET, LOG, TOGETHER
+from tmas_graph.models.checkpointed import BUDGET, LOG, ORDER, Order
 from tmas_graph.parts.method import Workflow
 from tmas_graph.records import Record, made_with, record_of, row_of
 from tmas_graph.running import OnEvent
@@ -127,7 +127,7 @@ class ThreadStore:
         record: Record,
         *,
         run: Budget | None = None,
-        together: bool = False,
+        order: Order | None = None,
         on_event: OnEvent | None = None,
     ) -> Result:
         """Start thread `record`, or let it go on; no finished model call is made again.
@@ -138,7 +138,7 @@ class ThreadStore:
         Args:
             record: the thread, with the settings that hold from now on.
             run: a budget that it shares with others, for this sitting alone.
-            together: whether it and others are wanted by one time; see `TOGETHER`.
+            order: whose calls go first, of it and others; see `ORDER`.
             on_event: called with each event.
 
         Raises:
@@ -153,7 +153,7 @@ class ThreadStore:
                 calls, budget = self.calls(record.id), Budget.of(record.settings, within=run)
                 budget.carry(await calls.spent(), await calls.seconds())
                 config = _config(record.id)
-                config["configurable"] |= {BUDGET: budget, LOG: calls, TOGETHER: together}
+                config["configurable"] |= {BUDGET: budget, LOG: calls, ORDER: order}
                 workflow = self._workflow(record.method)
                 result = await go_on(workflow, record, config, budget, on_event)
                 status = "budget" if result.stop == "budget" else "done"

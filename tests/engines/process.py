@@ -74,7 +74,7 @@ class VllmServer:
                 "VLLM_CACHE_ROOT": str(self.log.parent / "cache"),
                 **self.environment,
             },
-            start_new_session=True,
+            process_group=0,  # a session of its own would get more of the processor than the test
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()

@@ -12,7 +12,7 @@ from clients import ASK, asking, until
 
 from engines.api import PLAIN, answered, connect, metric
 from engines.ours import STREAMED, WHOLE, model_of, refusal
-from engines.process import MODEL, VllmServer
+from engines.process import MODEL, USUAL, VllmServer
 from tmas_graph.errors import EndpointDown
 from tmas_graph.models.making import Ask
 from tmas_graph.usage import Usage
@@ -115,8 +115,13 @@ async def test_an_engine_that_dies_is_said_to_be_broken_and_its_call_is_charged(
     engine_home: Path, tmp_path: Path
 ) -> None:
     """It ends a stream with an error event, or with "abort", and then as if all were well."""
-    with VllmServer(engine_home, tmp_path / "vllm.log") as server, connect(server.url) as client:
-        model = await model_of(server, extra_body=ENDLESS)
+    longer = {"min_tokens": 8000, "max_tokens": 8000}  # ten minutes, lest it end before it dies
+    options = (*USUAL, "--max-model-len=8192")
+    with (
+        VllmServer(engine_home, tmp_path / "vllm.log", options) as server,
+        connect(server.url) as client,
+    ):
+        model = await model_of(server, extra_body=longer)
         asked = asyncio.create_task(refusal(model, ASK))
         await until(lambda: metric(client, "vllm:generation_tokens_total") > 20)
         os.kill(server.worker(), signal.SIGKILL)

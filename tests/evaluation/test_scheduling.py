@@ -5,6 +5,8 @@ import pytest
 
 from tmas_graph.evaluation.row_log import Job
 from tmas_graph.evaluation.scheduling import Admission
+from tmas_graph.models.calls import Place
+from tmas_graph.settings import ALL_ROLES, AnyRole
 
 pytestmark = pytest.mark.anyio
 
@@ -151,3 +153,26 @@ async def test_a_cancelled_run_waits_for_its_jobs_to_stop():
     with pytest.raises(asyncio.CancelledError):
         await running
     assert sorted(stopped) == ["p0", "p1"]
+
+
+async def test_earlier_iterations_go_first_and_at_the_end_earlier_steps_of_one_too():
+    def place(iteration: int, role: AnyRole) -> Place:
+        return Place("p", iteration, role)
+
+    steps = [place(1, role) for role in ALL_ROLES]
+    jobs = Jobs(allowed=4, width=2)
+    running = jobs.run(3)
+    await settle()
+    before = [jobs.admission.order(step) for step in steps]
+    assert jobs.admission.order(place(0, "guideline")) < before[0]
+    assert len(set(before)) == 1
+    jobs.end("p0")
+    jobs.end("p1")
+    await settle()
+    assert jobs.begun == ["p0", "p1", "p2"]
+    at_the_end = [jobs.admission.order(step) for step in steps]
+    assert at_the_end == sorted(set(at_the_end))
+    assert jobs.admission.order(place(0, "judge")) < at_the_end[0]
+    assert at_the_end[-1] < jobs.admission.order(place(2, "solution"))
+    jobs.end("p2")
+    await running

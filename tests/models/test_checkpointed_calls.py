@@ -17,7 +17,7 @@ from tmas_graph.errors import BudgetSpent, CallError, EndpointDown
 from tmas_graph.models import pool, retrying
 from tmas_graph.models.budget import Budget
 from tmas_graph.models.calls import Call, Place
-from tmas_graph.models.checkpointed import BUDGET, CONNECT, LOG, TOGETHER, checkpointed, seed_of
+from tmas_graph.models.checkpointed import BUDGET, CONNECT, LOG, ORDER, Order, checkpointed, seed_of
 from tmas_graph.models.making import Ask
 from tmas_graph.models.replies import Model, Reply, total
 from tmas_graph.prompts import Prompt
@@ -335,9 +335,9 @@ class Noting:
         raise CallError("none")
 
 
-@pytest.mark.parametrize(("together", "priority"), [(False, -3), (True, 3)])
-def test_who_is_further_along_goes_first_unless_all_are_wanted_by_one_time(
-    together: bool, priority: int
+@pytest.mark.parametrize(("order", "priority"), [(None, -3), (lambda place: place.iteration, 3)])
+def test_who_is_further_along_goes_first_unless_told_otherwise(
+    order: Order | None, priority: int
 ) -> None:
     client = Noting()
 
@@ -345,6 +345,6 @@ def test_who_is_further_along_goes_first_unless_all_are_wanted_by_one_time(
         return client
 
     with server() as scripted, pytest.raises(CallError):
-        within_a_graph(once, scripted, configurable={CONNECT: connect, TOGETHER: together})
+        within_a_graph(once, scripted, configurable={CONNECT: connect, ORDER: order})
 
     assert [ask.priority for ask in client.asks] == [priority]

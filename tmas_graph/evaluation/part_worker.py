@@ -159,7 +159,7 @@ class PartWorker:
             place = await stack.enter_async_context(parts.held(Path(self.brief.folder), part.name))
             store = await stack.enter_async_context(open_threads(place))
             known = set(await store.statuses())
-            solver = Solver(self._task, store, known, self._purse)
+            solver = Solver(self._task, store, known, self._purse, self.admission.order)
             before = await spent_by_thread(store.saver)
             opened = _Open(part.name, solver, set(part.jobs), stack.pop_all())
         for job in part.jobs:

@@ -84,7 +84,7 @@ class Runner:
         task = Task(settings, books.plan.models, books.problems, books.found.golds)
         jobs = await books.open(self.store, self.admission.changed)
         known = set(await self.store.statuses())
-        self._solver = Solver(task, self.store, known, books.standing.purse)
+        self._solver = Solver(task, self.store, known, books.standing.purse, self.admission.order)
         try:
             await self.admission.run(jobs, self._work)
         finally:

@@ -1,4 +1,6 @@
-"""When the next problem begins: as soon as the endpoints would else have too little to do.
+"""When the next problem begins, and whose calls go first, so that the endpoints are kept busy.
+
+The next problem begins as soon as the endpoints would else have too little to do.
 
 A job that has begun holds its state in memory until it ends, so that not many more begin than it
 takes to keep the limiter full. Nothing here waits for time to pass: who makes, ends or asks for a
@@ -10,6 +12,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Protocol
 
 from tmas_graph.evaluation.row_log import Job
+from tmas_graph.models.calls import Place
+from tmas_graph.settings import ALL_ROLES
 
 AHEAD = 4
 """Jobs begin until so many times as many calls are asked for as the limiter allows.
@@ -54,6 +58,7 @@ class Admission:
         """The most jobs that ran at once."""
         self.closed = False
         """Let no further job begin."""
+        self._all_begun = False
 
     def changed(self) -> None:
         """Look again whether there is room."""
@@ -63,6 +68,16 @@ class Admission:
         """Note that the limiter sees the calls of `job` now."""
         if self._warming.pop(job, None) is not None:
             self._news.set()
+
+    def order(self, place: Place) -> int:
+        """The priority of a call at `place`, lower first: an Order for problems wanted together.
+
+        Problems that are behind go first. Once the last has begun, so do the earlier steps of an
+        iteration, which more is still to follow: nothing else will fill slots that a few long
+        chains leave empty. Before, they would only keep more problems open.
+        """
+        step = ALL_ROLES.index(place.role) if self._all_begun else 0
+        return place.iteration * len(ALL_ROLES) + step
 
     async def run(self, jobs: Iterable[Job], work: Callable[[Job], Awaitable[None]]) -> None:
         """Do `work` for all `jobs`, the first ones first.
@@ -92,6 +107,7 @@ class Admission:
                 while True:
                     await self._until_room()
                     if self.closed or (job := await following()) is None:
+                        self._all_begun = True
                         break
                     self._warming[job] = self._width(job)
                     self.running += 1

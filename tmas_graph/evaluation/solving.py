@@ -13,6 +13,7 @@ from tmas_graph.evaluation.run_folder import thread_name
 from tmas_graph.evaluation.run_rows import Row
 from tmas_graph.models import pool
 from tmas_graph.models.budget import Budget
+from tmas_graph.models.checkpointed import Order
 from tmas_graph.prompts import Prompts
 from tmas_graph.records import Record, made_with, refuse_other_version
 from tmas_graph.settings import Settings
@@ -44,6 +45,8 @@ class Solver:
     """Threads that exist."""
     run: Budget
     """The whole run's."""
+    order: Order
+    """Whose calls go first."""
 
     async def rows(self, job: Job, budget: Budget, asked: Callable[[Job], None]) -> list[Row]:
         """The rows of `job`, whose thread is run to its end; none if the run's budget ended it.
@@ -60,7 +63,7 @@ class Solver:
             if event["event"] in ("started", "candidate"):
                 asked(job)
 
-        result = await self.store.run(record, run=budget, together=True, on_event=on_event)
+        result = await self.store.run(record, run=budget, order=self.order, on_event=on_event)
         if self._broken_off(result, settings):
             return []
         gold = self.task.golds.get(job.problem)

@@ -26,10 +26,10 @@ LOG = "__tmas_log"
 """Where it holds the CallLog that they are noted in."""
 CONNECT = "__tmas_connect"
 """Where it may hold a Connect, to be used in the pool's place."""
-TOGETHER = "__tmas_together"
-"""Where it may say that all problems are wanted by one time: those that are behind go first.
+ORDER = "__tmas_order"
+"""Where it may hold an Order; unless it does, those that are further along go first.
 
-Else those that are further along do, so that the first results come soon, however many wait.
+So the first results come soon, however many wait.
 """
 SEED_SPACING = 2048
 """Base seeds are multiples of this: reply j of a request draws with base + j, as in vLLM."""
@@ -82,6 +82,14 @@ def seed_of(run_seed: int, place: Place) -> int:
     """
     step = digest(str(run_seed), place.problem, str(place.iteration), place.role)
     return (int(step[:12], 16) + place.index) % _BLOCKS * SEED_SPACING
+
+
+Order = Callable[[Place], int]
+"""Gives the priority of a call among those that wait for the limiter; lower numbers go first."""
+
+
+def _furthest_first(place: Place) -> int:
+    return -place.iteration
 
 
 _make: ContextVar[Callable[[], Awaitable[dict[str, Any]]]] = ContextVar("make")
@@ -154,10 +162,10 @@ class _Caller:
     ) -> Call:
         place = get_config().get("configurable", {})
         budget, log = place.get(BUDGET), place.get(LOG)
-        priority = self.place.iteration * (1 if place.get(TOGETHER) else -1)
+        order: Order = place.get(ORDER) or _furthest_first
         most, fields = self._more(purpose)
         seed = self.seed + offset
-        ask = Ask(n, seed, self.place, purpose, most, fields, priority=priority)
+        ask = Ask(n, seed, self.place, purpose, most, fields, priority=order(self.place))
         if _store(log):  # what an earlier sitting got is found there
             return await self._made(prompt, ask, budget, log)
         fresh: list[Call] = []
