@@ -1,13 +1,14 @@
 """How much of the prompts a real vLLM takes from its prefix cache, and the time of an iteration.
 
-    python -m benchmarks.prefix .venv-vllm [--candidates 4] [--verifications 4] [--iterations 2]
+    python -m benchmarks.prefix .venv-vllm [--candidates 4] [--verifications 8] [--iterations 2]
 
 The argument is the environment that `make test-vllm` builds. The requests of one problem are
-recorded with made-up replies of realistic proportions; then they are put to vLLM, which makes a
-few tokens for each: as they are (what is shared first, several replies of one request), and in
-two other orders (the task before the material; and an agent's number before that), with a request
-for each reply. The roles go one after the other, so that vLLM's counts tell them apart; of a
-request for n replies it counts the prompt n times. "Prefilled" are tokens that it had to compute.
+recorded with made-up replies of realistic proportions (shorter ones serve as well: only those
+matter); then they are put to vLLM, which makes a few tokens for each: as they are (what is shared
+first, several replies of one request), and in two other orders (the task before the material; and
+an agent's number before that), with a request for each reply. The roles go one after the other, so
+that vLLM's counts tell them apart; of a request for n replies it counts the prompt n times.
+"Prefilled" are tokens that it had to compute.
 """
 
 import argparse
@@ -138,7 +139,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("engine", type=Path, help="virtual environment with vLLM and the model")
-    for name, default in {"candidates": 4, "verifications": 4, "iterations": 2}.items():
+    for name, default in {"candidates": 4, "verifications": 8, "iterations": 2}.items():
         parser.add_argument(f"--{name}", type=int, default=default)
     for name, default in {"solution": 1500, "verification": 500, "summary": 200}.items():
         parser.add_argument(f"--{name}-chars", type=int, default=default, help="of a reply, about")

@@ -85,7 +85,13 @@ BENCHMARKS = (
         "Prefill",
         "The share of prompt tokens that a real vLLM takes from its prefix cache, for our order of "
         "the prompts' parts and requests for several replies, beside naive orders.",
-        ("--candidates", "2"),
+        (
+            "--candidates=2",
+            "--solution-chars=800",
+            "--verification-chars=270",
+            "--summary-chars=115",
+            "--rounds=1",
+        ),
         engine=True,
     ),
     Benchmark(
