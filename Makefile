@@ -40,7 +40,7 @@ check: $(VENV)/.dev ## run the linters and the type checker
 docs: $(VENV)/.dev ## write the generated parts of README and docs anew
 	$(BIN)/python docs/build.py
 
-bench: $(VENV)/.bench ## run all benchmarks (40 minutes) and write docs/benchmarks.md
+bench: $(VENV)/.bench ## run all benchmarks (35 minutes) and write docs/benchmarks.md
 	$(BIN)/python -m benchmarks.report
 
 clean: ## remove what the other targets made
