@@ -112,8 +112,9 @@ def test_a_base_url_without_its_end(tmas: Tmas, scripted: ScriptedServer) -> Non
 
 
 @pytest.mark.parametrize("command", ["show", "resume"])
-def test_an_unknown_thread(tmas: Tmas, scripted: ScriptedServer, command: str) -> None:
-    said = tmas.mistake(command, "nothing")
+def test_an_unknown_thread(tmas: Tmas, scripted: ScriptedServer, place: Path, command: str) -> None:
+    said = tmas.mistake(command, "nothing", "--home", "new")
+    assert not (place / "new").exists()
     assert "threads: there is no 'nothing'" in said
     assert "`tmas threads` lists them." in said
 
@@ -130,7 +131,7 @@ def test_a_thread_whose_name_is_no_text(tmas: Tmas, scripted: ScriptedServer, co
         *product(
             ["solve What?", "threads", "show x", "resume x"], ["file", "file/below", "broken"]
         ),
-        *product(["solve What?", "resume x"], ["/proc/tmas"]),  # to look at needs no folder
+        ("solve What?", "/proc/tmas"),  # to look for a thread needs no folder
     ],
 )
 def test_a_state_folder_that_cant_be_used(

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from tmas_graph.records import Record, differences, made_with, refuse_changes, r
 from tmas_graph.running import ready, run_blocking
 from tmas_graph.settings import Settings
 from tmas_graph.state import Problem, Result
-from tmas_graph.threads import ThreadStore, open_threads, refuse_second_writer
+from tmas_graph.threads import ThreadStore, look_into, open_threads, refuse_second_writer
 
 DEMONSTRATION = (
     "This local model is a demonstration: it shows every step of the method, and its answers "
@@ -79,7 +80,7 @@ def go_on(
             refuse_changes(record, differences(record, settings, models))
         return made_with(record, settings, models)
 
-    _run(home, prepare, keys, as_json=as_json)
+    _run(home, prepare, keys, as_json=as_json, opened=look_into)
 
 
 def uses_local_model(settings: Settings) -> bool:
@@ -102,6 +103,7 @@ def _run(
     *,
     as_json: bool,
     gold: str | None = None,
+    opened: Callable[[Path], AbstractAsyncContextManager[ThreadStore]] = open_threads,
 ) -> None:
     console = Console(stderr=as_json)
     view: View = _view_on(console)
@@ -110,7 +112,7 @@ def _run(
     begun: list[Record] = []
 
     async def work() -> Result:
-        async with open_threads(home) as store:
+        async with opened(home) as store:
             record = await prepare(store)
             begun.append(record)
             view.begin(record)
