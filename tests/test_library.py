@@ -174,7 +174,7 @@ async def test_what_is_published_says_where_it_is_from_and_how_it_stands(tmp_pat
     async with server(script=script(LEARNT), role_of=role_of) as at:
         given = settings(at, tmp_path, run_name="nightly")
         await asolve(FIRST, given)
-        async with held(given):
+        async with held(given, FIRST.id):
             found = await library_of(given).find()
     assert {datetime.fromisoformat(one.time).tzinfo for one in found} == {UTC}
     found = [replace(one, time="") for one in found]

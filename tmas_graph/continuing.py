@@ -24,7 +24,7 @@ async def go_on(
     """Run `record` with its method's `workflow`, from where its thread stands; it may be new."""
     if not find(record.method).is_tmas:
         return await _from_calls(workflow, record, config, budget, on_event)
-    async with opening.held(record.settings):
+    async with opening.held(record.settings, record.problem.id):
         return await _from_state(workflow, record, config, budget, on_event)
 
 

@@ -60,7 +60,7 @@ async def asolve(
         raise SettingsError(f"calls: {calls!r} was given. Give the path of a file.")
     await ready(settings)
     budget = Budget.of(settings, within=run)
-    async with _log_in(calls) as log, opening.held(settings):
+    async with _log_in(calls) as log, opening.held(settings, given.id):
         config: RunnableConfig = {"configurable": {BUDGET: budget, LOG: log}}
         result = await follow(found.build(), {"problem": given}, config, settings, on_event)
     return replace(result, usage=budget.spent)

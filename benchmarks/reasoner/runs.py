@@ -65,7 +65,7 @@ async def solved(number: int, method: str, settings: Settings, reasoner: Reasone
     settings = find(method).applied(settings)
     place = {BUDGET: Budget.of(settings), CONNECT: Direct(reasoner).connect}
     problem = Problem(text, f"p{number}")
-    async with opening.held(settings):
+    async with opening.held(settings, problem.id):
         result = await follow(
             _built(method), {"problem": problem}, {"configurable": place}, settings
         )

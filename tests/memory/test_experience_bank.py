@@ -4,11 +4,13 @@ from pathlib import Path
 import pytest
 
 from tmas_graph.errors import StorageError
+from tmas_graph.memory import opening
 from tmas_graph.memory.chroma import Store, Where, open_store
 from tmas_graph.memory.chroma_client import Client
 from tmas_graph.memory.embeddings import Hashing
 from tmas_graph.memory.experience_bank import COLLECTION, ExperienceBank, open_bank
 from tmas_graph.memory.items import Item
+from tmas_graph.settings import Settings
 
 pytestmark = pytest.mark.anyio
 TEXT = "use $\\frac{a}{b}$, \\text{x} \\beta\t\x0c\u2028{{ x }} \x00 'q' \"q\"; --"
@@ -46,6 +48,19 @@ async def test_a_repeated_write_changes_nothing(bank: ExperienceBank) -> None:
     await bank.write([*ITEMS, ITEMS[0]], problem="p", iteration=0)
     assert await bank.read(IDS) == ITEMS
     assert len(await bank.store.read(COLLECTION, IDS)) == len(ITEMS)
+
+
+async def test_what_is_at_hand_of_a_problem_goes_when_it_is_done(tmp_path: Path) -> None:
+    given = Settings(memory_folder=str(tmp_path / "memory"))
+    bank = opening.bank_of(given)
+    async with opening.held(given, "other"):
+        await bank.write(ITEMS[1:], problem="other", iteration=0)
+        async with opening.held(given, "done"):
+            await bank.write(ITEMS[:1], problem="done", iteration=0)
+            assert list(bank.kept.give(IDS)) == IDS
+        assert list(bank.kept.give(IDS)) == IDS[1:]
+        assert await bank.read(IDS) == ITEMS
+    assert bank.kept.give(IDS) == {}
 
 
 async def test_only_the_ledger_says_what_is_seen(bank: ExperienceBank) -> None:

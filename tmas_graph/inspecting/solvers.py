@@ -104,7 +104,7 @@ async def _solved(found: Method, way: Way, problem: Problem, settings: Settings)
             spans.close(event["iteration"])
 
     try:
-        async with opening.held(settings):
+        async with opening.held(settings, problem.id):
             return await follow(found.build(), {"problem": problem}, config, settings, told)
     finally:
         await spans.aclose()

@@ -41,6 +41,12 @@ class Kept:
                 self._rows.move_to_end(id)
         return found
 
+    def drop(self, problem: str) -> None:
+        """Keep the rows of the problem with this id no longer: it is done."""
+        with self._guard:
+            for id in [id for id, row in self._rows.items() if row.data.get("problem") == problem]:
+                del self._rows[id]
+
     def clear(self) -> None:
         """Keep nothing any more."""
         with self._guard:

@@ -52,8 +52,10 @@ def refuse_taken(settings: Memories) -> None:
 
 
 @asynccontextmanager
-async def held(settings: Memories) -> AsyncIterator[None]:
-    """Keep the bank's store for a run; then it is closed, if no other run of this process uses it.
+async def held(settings: Memories, problem: str) -> AsyncIterator[None]:
+    """Keep the bank's store while the problem with this id is worked on.
+
+    Then it is closed, if nobody else in this process uses it.
 
     Raises:
         CallError, StorageError, MissingExtra: as `check`, or another process writes to it.
@@ -61,8 +63,12 @@ async def held(settings: Memories) -> AsyncIterator[None]:
     if not settings.experience:
         yield
         return
-    async with bank_of(settings).held():
-        yield
+    bank = bank_of(settings)
+    async with bank.held():
+        try:
+            yield
+        finally:
+            bank.kept.drop(problem)
 
 
 def where(settings: Memories) -> Where:
