@@ -57,8 +57,7 @@ class Admission:
         self.most = 0
         """The most jobs that ran at once."""
         self.closed = False
-        """Let no further job begin."""
-        self._all_begun = False
+        """No further job begins: all have, or none may any more."""
 
     def changed(self) -> None:
         """Look again whether there is room."""
@@ -72,11 +71,11 @@ class Admission:
     def order(self, place: Place) -> int:
         """The priority of a call at `place`, lower first: an Order for problems wanted together.
 
-        Problems that are behind go first. Once the last has begun, so do the earlier steps of an
+        Problems that are behind go first. Once no further one begins, so do the earlier steps of an
         iteration, which more is still to follow: nothing else will fill slots that a few long
         chains leave empty. Before, they would only keep more problems open.
         """
-        step = ALL_ROLES.index(place.role) if self._all_begun else 0
+        step = ALL_ROLES.index(place.role) if self.closed else 0
         return place.iteration * len(ALL_ROLES) + step
 
     async def run(self, jobs: Iterable[Job], work: Callable[[Job], Awaitable[None]]) -> None:
@@ -107,7 +106,7 @@ class Admission:
                 while True:
                     await self._until_room()
                     if self.closed or (job := await following()) is None:
-                        self._all_begun = True
+                        self.closed = True
                         break
                     self._warming[job] = self._width(job)
                     self.running += 1

@@ -57,8 +57,10 @@ class ExperienceBank:
             same_vectors.refuse_other(self.store.where, found, same_vectors.about(self.embedder))
 
     @asynccontextmanager
-    async def held(self) -> AsyncIterator[None]:
-        """Write to the store for the length of a run; then it is closed if nobody else uses it.
+    async def held(self, problem: str) -> AsyncIterator[None]:
+        """Write to the store while the problem with this id is worked on.
+
+        Then its rows are at hand no longer, and the store is closed if nobody else uses it.
 
         Raises:
             StorageError, CallError, MissingExtra: as `open`, or another process writes to it.
@@ -66,7 +68,10 @@ class ExperienceBank:
         async with self.store.held():
             await self.store.claim()
             await self.open()
-            yield
+            try:
+                yield
+            finally:
+                self.kept.drop(problem)
 
     async def write(self, items: Sequence[Item], *, problem: str, iteration: int) -> None:
         """Store `items`; a repeated write changes nothing.

@@ -63,12 +63,8 @@ async def held(settings: Memories, problem: str) -> AsyncIterator[None]:
     if not settings.experience:
         yield
         return
-    bank = bank_of(settings)
-    async with bank.held():
-        try:
-            yield
-        finally:
-            bank.kept.drop(problem)
+    async with bank_of(settings).held(problem):
+        yield
 
 
 def where(settings: Memories) -> Where:
