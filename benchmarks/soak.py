@@ -31,6 +31,7 @@ from benchmarks.soak_sittings import Sitting, sittings
 
 MOST_GROWTH = {"megabytes": 25.0, "descriptors": 5.0}
 """For each 1 000 problems."""
+_SHARES = (0.5, 0.95, 1.0)
 
 
 def soaked(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
@@ -94,7 +95,6 @@ def looked_at(
             for name, most in MOST_GROWTH.items()
         },
     }
-    last = [sitting.samples[-1] for sitting in made if sitting.samples]
     return {
         "kills": len(kills),
         "problems": len(ended),
@@ -102,11 +102,10 @@ def looked_at(
         "store": asdict(store),
         "server": dict(told),
         "lost": lost,
-        "repeated": asdict(again),
+        "repeated": asdict(again) | {"leads": {str(x): again.lead(x) for x in _SHARES}},
         "growth_per_1000": growth,
-        "megabytes_at_most": max((s.megabytes for x in made for s in x.samples), default=0),
-        "descriptors_at_most": max((s.descriptors for x in made for s in x.samples), default=0),
-        "finished_by_sitting": [sample.finished for sample in last],
+        "most_by_sitting": {name: [x.most(name) for x in made] for name in MOST_GROWTH},
+        "finished_by_sitting": [sitting.finished for sitting in made],
         "claims": claims,
     }
 
@@ -116,8 +115,10 @@ def table(found: Mapping[str, Any]) -> Table:
     shown = Table("what", "figure")
     server, again = found["server"], found["repeated"]
     faults = ", ".join(f"{server.get(name, 0):,} {name}s" for name in ("error", "hang", "cut"))
+    leads = " / ".join(f"{1000 * lead:.0f}" for lead in again["leads"].values()) + " ms"
     growth = {name: "unknown" if x is None else f"{x:+.1f}" for name, x in
               found["growth_per_1000"].items()}  # fmt: skip
+    most = {name: max(values) for name, values in found["most_by_sitting"].items()}
     lines = {
         "problems ended": f"{found['problems']:,} in {found['seconds']:.0f} s",
         "killed with −9": f"{found['kills']} times, in {found['sittings']} sittings",
@@ -126,13 +127,11 @@ def table(found: Mapping[str, Any]) -> Table:
         f"{found['store']['requests']:,}",
         "answered by stored calls / server": f"{found['store']['answered']:,} / "
         f"{server['answered']:,}",
-        "answers lost to kills, and asked for again": f"{again['after_kills']}, at most "
-        f"{1000 * again['earliest']:.0f} ms before the kill",
+        "answers lost to kills, and asked for again": f"{again['after_kills']}",
+        "came before the kill, median / 95 % / all": leads,
         "other repeated calls": f"{again['others']}",
-        "MB at most, growth in 1 000 problems": f"{found['megabytes_at_most']:.0f}, "
-        f"{growth['megabytes']}",
-        "descriptors at most, growth likewise": f"{found['descriptors_at_most']}, "
-        f"{growth['descriptors']}",
+        "MB at most, growth in 1 000 problems": f"{most['megabytes']:.0f}, {growth['megabytes']}",
+        "descriptors at most, growth likewise": f"{most['descriptors']}, {growth['descriptors']}",
     }
     for what, figure in lines.items():
         shown.add_row(what, figure)
@@ -145,11 +144,11 @@ def options(arguments: list[str] | None = None) -> argparse.Namespace:
     """What the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     shares = {"errors": 0.05, "hangs": 0.01, "cuts": 0.02}
-    seconds = {"latency": 0.2, "stall": 5.0, "timeout": 60.0, "kill-every": 30.0, "grace": 0.1}
+    seconds = {"latency": 1.0, "stall": 5.0, "timeout": 60.0, "kill-every": 30.0, "grace": 0.1}
     sizes = {"problems": 2000, "candidates": 2, "verifications": 2, "iterations": 2}
     for name, default in (shares | seconds).items():
         parser.add_argument(f"--{name}", type=float, default=default)
-    for name, count in (sizes | {"concurrency": 128}).items():
+    for name, count in (sizes | {"concurrency": 64}).items():
         parser.add_argument(f"--{name}", type=int, default=count)
     add_json(parser)
     return parser.parse_args(arguments)

@@ -1,5 +1,6 @@
 """What must be true after a soak: every problem once, every call paid for once, memory flat."""
 
+import math
 import sqlite3
 from bisect import bisect_left
 from collections import Counter
@@ -16,6 +17,8 @@ from tmas_graph.usage import Usage, summed
 
 _SETTLED = 0.25
 """Of a sitting's problems, the first share that the lines through its memory leave out."""
+_MANY = 4
+"""Killed sittings whose most can be compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +38,12 @@ class Repeated:
     after_kills: int
     """Answered within the grace before a kill, or on their way when it came."""
     others: int
-    earliest: float
-    """Seconds before a kill, of the answer that was lost longest before one."""
+    leads: Sequence[float]
+    """Seconds by which the answers that were lost came before the kill, least first."""
+
+    def lead(self, share: float) -> float:
+        """The lead that so large a share of the lost answers has at most; 0 if none was lost."""
+        return self.leads[math.ceil(share * len(self.leads)) - 1] if self.leads else 0.0
 
 
 def problems(folder: Path) -> Counter[str]:
@@ -84,34 +91,52 @@ def repeated(
     for digest, at in answers:
         by_digest.setdefault(digest, []).append(at)
     after = others = 0
-    earliest = 0.0
+    leads = []
     for times in by_digest.values():
         for first, second in pairwise(times):
             place = bisect_left(kills, first)
             # Written to a connection that the kill had just cut: the kill came before it.
             late = place > 0 and first - kills[place - 1] < grace
             kill = kills[place - 1] if late else kills[place] if place < len(kills) else None
-            if kill is None or kill > second or kill - first > grace:
+            if kill is None or kill > second:
+                others += 1
+                continue
+            leads.append(max(0.0, kill - first))
+            if kill - first > grace:
                 others += 1
             else:
                 after += 1
-                earliest = max(earliest, kill - first)
-    return Repeated(after, others, earliest)
+    return Repeated(after, others, sorted(leads))
 
 
 def slope(sittings: Sequence[Sitting], name: str) -> float | None:
     """How much more of `name` there is for each 1 000 problems; None if too little was seen.
 
-    The line through all sittings at once, each with a height of its own, for each begins anew;
-    what a sitting needs until it is warm is left out.
+    Of a run that was killed again and again, from sitting to sitting, the most of each: while it
+    lasts, a short one opens more and more problems at once. Else within sittings, but for what
+    each needs until it is warm.
     """
+    killed = [sitting for sitting in sittings if sitting.killed is not None]
+    many = len(killed) >= _MANY
+    lines = [_between(killed, name)] if many else [_within(sitting, name) for sitting in sittings]
     over = under = 0.0
-    for sitting in sittings:
-        most = max((sample.finished for sample in sitting.samples), default=0)
-        seen = [s for s in sitting.samples if s.finished and s.finished >= _SETTLED * most]
-        if len({sample.finished for sample in seen}) < 3:
+    for line in lines:
+        if len({at for at, _ in line}) < 3:
             continue
-        mean = sum(sample.finished for sample in seen) / len(seen)
-        over += sum((s.finished - mean) * getattr(s, name) for s in seen)
-        under += sum((s.finished - mean) ** 2 for s in seen)
+        mean = sum(at for at, _ in line) / len(line)
+        over += sum((at - mean) * value for at, value in line)
+        under += sum((at - mean) ** 2 for at, _ in line)
     return 1000 * over / under if under else None
+
+
+def _within(sitting: Sitting, name: str) -> list[tuple[int, float]]:
+    least = _SETTLED * sitting.finished
+    return [(s.finished, getattr(s, name)) for s in sitting.samples if s.finished >= least > 0]
+
+
+def _between(sittings: Sequence[Sitting], name: str) -> list[tuple[int, float]]:
+    line, before = [], 0
+    for sitting in sittings:
+        line.append((before, sitting.most(name)))
+        before += sitting.finished
+    return line

@@ -39,6 +39,15 @@ class Sitting:
     """When, in seconds since the epoch."""
     status: int = 0
 
+    @property
+    def finished(self) -> int:
+        """Problems that it has finished."""
+        return self.samples[-1].finished if self.samples else 0
+
+    def most(self, name: str) -> float:
+        """The most of a figure that was seen of it."""
+        return max((getattr(sample, name) for sample in self.samples), default=0.0)
+
 
 def sittings(folder: Path, begin: Sequence[str], kill_every: float) -> list[Sitting]:
     """Let the run in `folder` go on until it ends by itself with everything done.
