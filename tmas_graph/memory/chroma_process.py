@@ -140,13 +140,12 @@ class _Process:
             return
         self._drop()
         self._key, self._said = urandom(chroma_worker.KEY_BYTES), tempfile.TemporaryFile()  # noqa: SIM115
-        # In a session of its own, a Ctrl-C in the terminal doesn't reach it.
         self._running = subprocess.Popen(
             [sys.executable, "-P", "-c", _BEGIN, json.dumps(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._said,
-            start_new_session=True,
+            process_group=0,  # a Ctrl-C in the terminal doesn't reach it
         )
         assert self._running.stdin is not None
         assert self._running.stdout is not None
