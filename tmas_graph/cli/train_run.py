@@ -29,23 +29,13 @@ def run(
 ) -> None:
     """Train a policy with GRPO and the hybrid reward, or by supervised fine-tuning."""
     import os
-    from functools import partial
-
-    from rich.console import Console
 
     from tmas_graph.grpo.settings_file import load
 
     settings = load(config, changes or ())
-    from tmas_graph.grpo.judging import key_of
-    from tmas_graph.grpo.run import Surroundings, open_vllm, train
-    from tmas_graph.grpo.watching import View
+    from tmas_graph.grpo.run import train_in_terminal  # loads torch
 
-    key = os.environ.get("VLLM_API_KEY", "")
-    judge_key = key_of(settings.novelty.judge, os.environ)
-    with View(Console(), settings.steps) as view:
-        tools = tools_of(settings, key)
-        around = Surroundings(tools, partial(open_vllm, key=key), view, judge_key)
-        train(settings, around, resume=resume)
+    train_in_terminal(settings, os.environ, tools_of, resume=resume)
 
 
 def tools_of(settings: "RunSettings", key: str = "") -> "Tools":

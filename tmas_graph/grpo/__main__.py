@@ -4,10 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
-
-from rich.console import Console
 
 from tmas_graph.errors import TmasError
 from tmas_graph.grpo.tied import untied_copy
@@ -63,19 +60,12 @@ def _train(given: Sequence[str]) -> None:
     )
     parser.add_argument("--resume", action="store_true", help="go on from the newest checkpoint")
     options = parser.parse_args(given)
-    from tmas_graph.grpo.judging import key_of  # noqa: PLC0415  (slow)
-    from tmas_graph.grpo.run import Surroundings, open_vllm, train  # noqa: PLC0415
     from tmas_graph.grpo.settings_file import load  # noqa: PLC0415
-    from tmas_graph.grpo.watching import View  # noqa: PLC0415
 
     settings = load(options.config, options.changes)
-    key = os.environ.get("VLLM_API_KEY", "")
-    judge_key = key_of(settings.novelty.judge, os.environ)
-    with View(Console(), settings.steps) as view:
-        around = Surroundings(
-            open_endpoint=partial(open_vllm, key=key), watch=view, judge_key=judge_key
-        )
-        train(settings, around, resume=options.resume)
+    from tmas_graph.grpo.run import train_in_terminal  # noqa: PLC0415  (loads torch)
+
+    train_in_terminal(settings, os.environ, resume=options.resume)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """A training run from settings to the trained policy, fresh or resumed."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import torch
+from rich.console import Console
 
 from tmas_graph.grpo import judging, starting, tracking
 from tmas_graph.grpo.asking import Asking
@@ -24,7 +26,7 @@ from tmas_graph.grpo.server import Server
 from tmas_graph.grpo.settings import RunSettings
 from tmas_graph.grpo.together import OneThread
 from tmas_graph.grpo.trainer import Learner, Trainer
-from tmas_graph.grpo.watching import Unwatched, Watch
+from tmas_graph.grpo.watching import Unwatched, View, Watch
 
 OpenEndpoint = Callable[[RunSettings, Ranks], AbstractAsyncContextManager[Endpoint]]
 
@@ -75,6 +77,33 @@ def train(
     finally:
         talk.thread.close()
         metrics.close()
+
+
+def train_in_terminal(
+    settings: RunSettings,
+    environment: Mapping[str, str],
+    tools_of: Callable[[RunSettings, str], Tools] | None = None,
+    *,
+    resume: bool = False,
+) -> TrainState:
+    """Train with a view of how it goes, and with the API keys that the environment holds.
+
+    Args:
+        settings: of the run.
+        environment: its variables; `VLLM_API_KEY` is the policy's, settings name the judge's.
+        tools_of: what grades, given the settings and the key of the policy's server.
+        resume: go on from the newest checkpoint.
+
+    Raises:
+        TmasError, KeyboardInterrupt: as `train` does.
+    """
+    key = environment.get("VLLM_API_KEY", "")
+    judge_key = judging.key_of(settings.novelty.judge, environment)
+    with View(Console(), settings.steps) as view:
+        given = {"tools": tools_of(settings, key)} if tools_of else {}
+        open_endpoint = partial(open_vllm, key=key)
+        around = Surroundings(**given, open_endpoint=open_endpoint, watch=view, judge_key=judge_key)
+        return train(settings, around, resume=resume)
 
 
 async def _trained(learner: Learner, around: Surroundings) -> TrainState:
