@@ -1,6 +1,6 @@
 """Requests per second and processor time per call of model clients, side by side.
 
-    python benchmarks/client.py [--calls 4000] [--rounds 3]
+    python -m benchmarks.client [--calls 4000] [--rounds 3]
 
 A server in a process of its own answers each request after 0.2 s with the same short reply and
 does as good as nothing else, so that the clients are what limits. Each client makes the same
@@ -16,8 +16,6 @@ calls with 50, 200 and 800 in flight, in turns, several rounds; shown are median
 import argparse
 import asyncio
 import json
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -29,6 +27,7 @@ from langchain_openai import ChatOpenAI
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.serving import serve, served
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.models import pool
 from tmas_graph.prompts import Prompt
@@ -122,13 +121,10 @@ def _http(body: bytes, kind: str = "application/json") -> bytes:
     return head.encode() + body
 
 
-async def serve() -> None:
-    """Serve until killed; the port goes to standard output."""
+async def serve_noop() -> None:
+    """Serve until standard input ends."""
     NoopServer.answers = answers()
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(NoopServer, "127.0.0.1", 0, backlog=4096)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
+    await serve(NoopServer)
 
 
 @asynccontextmanager
@@ -234,16 +230,10 @@ def main() -> None:
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
-        asyncio.run(serve())
+        asyncio.run(serve_noop())
         return
-    command = [sys.executable, __file__, "--serve"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        try:
-            port = server.stdout.readline().strip() if server.stdout else ""
-            url = f"http://127.0.0.1:{port}/v1"
-            found = asyncio.run(run(url, options.calls, options.rounds))
-        finally:
-            server.kill()
+    with served("benchmarks.client", "--serve") as url:
+        found = asyncio.run(run(url, options.calls, options.rounds))
     Console(width=100).print(table(found))
 
 

@@ -12,8 +12,6 @@ problems were done: it grows with what is in flight, not with what is finished.
 import argparse
 import asyncio
 import json
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -24,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import client
-from benchmarks.results import ROOT
+from benchmarks.serving import served
 from tmas_graph import Settings
 from tmas_graph.evaluation import sitting
 from tmas_graph.evaluation.books import Watch
@@ -118,27 +116,22 @@ def main() -> None:
     options = parser.parse_args()
     if options.serve:
         client.LATENCY = options.latency
-        asyncio.run(client.serve())
+        asyncio.run(client.serve_noop())
         return
-    command = [sys.executable, "-m", __spec__.name, "--serve", f"--latency={options.latency}"]
     with (
         tempfile.TemporaryDirectory() as place,
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server,
+        served("benchmarks.harness", "--serve", f"--latency={options.latency}") as url,
     ):
-        try:
-            problems = Path(place) / "problems.jsonl"
-            rows = (
-                {"problem_id": f"p{i}", "question": f"What is {i} + x?", "answer": "42"}
-                for i in range(options.problems)
-            )
-            problems.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-            url = f"http://127.0.0.1:{server.stdout.readline().strip() if server.stdout else ''}/v1"
-            found = [
-                asyncio.run(measured(url, name, Path(place) / name, problems, options.in_flight))
-                for name in options.methods.split(",")
-            ]
-        finally:
-            server.kill()
+        problems = Path(place) / "problems.jsonl"
+        rows = (
+            {"problem_id": f"p{i}", "question": f"What is {i} + x?", "answer": "42"}
+            for i in range(options.problems)
+        )
+        problems.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        found = [
+            asyncio.run(measured(url, name, Path(place) / name, problems, options.in_flight))
+            for name in options.methods.split(",")
+        ]
     Console(width=110).print(table(found))
 
 

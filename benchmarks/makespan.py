@@ -20,8 +20,6 @@ import json
 import random
 import re
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 from collections import defaultdict
@@ -35,7 +33,8 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import client
-from benchmarks.results import ROOT, add_json, written
+from benchmarks.results import add_json, written
+from benchmarks.serving import served
 from tmas_graph import Settings
 from tmas_graph.evaluation import sitting
 from tmas_graph.evaluation.planning import fresh
@@ -195,14 +194,14 @@ def table(found: Measured) -> Table:
 
 
 async def serve(sigma: float) -> None:
-    """Serve until killed; the port goes to standard output."""
+    """Serve until standard input ends."""
 
     def seconds(body: bytes) -> float:
         seed = _SEED.search(body)
         return drawn(int(seed[1]), sigma) if seed else 0.0
 
     client.NoopServer.latency = staticmethod(seconds)
-    await client.serve()
+    await client.serve_noop()
 
 
 def main(arguments: Sequence[str] | None = None) -> Measured | None:
@@ -221,17 +220,11 @@ def main(arguments: Sequence[str] | None = None) -> Measured | None:
     if options.serve:
         asyncio.run(serve(options.sigma))
         return None
-    command = [sys.executable, "-m", __spec__.name, "--serve", "--sigma", str(options.sigma)]
     with (
         tempfile.TemporaryDirectory() as place,
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server,
+        served("benchmarks.makespan", "--serve", f"--sigma={options.sigma}") as url,
     ):
-        try:
-            port = server.stdout.readline().strip() if server.stdout else ""
-            url = f"http://127.0.0.1:{port}/v1"
-            found = asyncio.run(measured(url, Path(place), options))
-        finally:
-            server.kill()
+        found = asyncio.run(measured(url, Path(place), options))
     Console(width=100).print(table(found))
     written(options.json, "makespan", options, asdict(found) | {"bound": found.bound})
     return found

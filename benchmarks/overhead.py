@@ -30,7 +30,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.overhead_runs import Figures, Workload, durable, plain
-from benchmarks.quick.process import QuickServer
+from benchmarks.quick.process import quick_server
 from benchmarks.results import add_json, written
 from tmas_graph.evaluation.scheduling import AHEAD
 
@@ -134,8 +134,8 @@ def main() -> None:
     given = parser.parse_args()
     size = (given.candidates, given.verifications, given.iterations)
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as place, QuickServer(latency=given.latency) as server:
-        folder, url = Path(place), server.base_url
+    with tempfile.TemporaryDirectory() as place, quick_server(latency=given.latency) as url:
+        folder = Path(place)
         work = Workload(url, given.problems, *size)
         single = replace(work, together=False)
         rows += pair("each reply a call", single, folder, ahead=True)

@@ -26,7 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.prefix_requests import ORDERS, ROLES, Request, recorded, shared, stages
-from benchmarks.quick.process import QuickServer
+from benchmarks.quick.process import quick_server
 from benchmarks.results import ROOT, add_json, written
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.models import pool
@@ -93,8 +93,8 @@ async def compared(url: str, key: str, given: argparse.Namespace) -> dict[str, A
     size = {n: getattr(given, n) for n in ("candidates", "verifications", "iterations")}
     names = ("solution", "verification", "summary")
     lengths = {name: getattr(given, f"{name}_chars") for name in names}
-    with tempfile.TemporaryDirectory() as place, QuickServer(**lengths) as quick:
-        requests = await recorded(quick.base_url, Path(place) / "calls.jsonl", **size)
+    with tempfile.TemporaryDirectory() as place, quick_server(**lengths) as url:
+        requests = await recorded(url, Path(place) / "calls.jsonl", **size)
         await pool.close()
     await measured(url, key, "ours", requests[:2], "warm up")
     found: dict[str, Any] = {}

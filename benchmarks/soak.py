@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import soak_checks as checks
-from benchmarks.quick.process import QuickServer, answers, counts, problems_file
+from benchmarks.quick.process import answers, counts, problems_file, quick_server
 from benchmarks.results import add_json, written
 from benchmarks.soak_sittings import Sitting, sittings
 
@@ -36,15 +36,13 @@ _SHARES = (0.5, 0.95, 1.0)
 
 def soaked(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """Run it, and look at what came of it."""
-    server = QuickServer(
-        latency=given.latency, errors=given.errors, hangs=given.hangs, cuts=given.cuts
-    )
-    with server:
+    faults = {name: getattr(given, name) for name in ("errors", "hangs", "cuts")}
+    with quick_server(latency=given.latency, **faults) as url:
         file = problems_file(folder / "problems.jsonl", given.problems)
         since = time.monotonic()
-        made = sittings(folder / "run", _arguments(given, file, server.base_url), given.kill_every)
+        made = sittings(folder / "run", _arguments(given, file, url), given.kill_every)
         seconds = time.monotonic() - since
-        told, answered = counts(server.base_url), answers(server.base_url)
+        told, answered = counts(url), answers(url)
     found = looked_at(folder / "run", made, told, answered, given)
     return {"seconds": seconds, "sittings": len(made), **found}
 

@@ -1,43 +1,18 @@
 """The quick server in a process of its own, and what it has counted."""
 
 import json
-import subprocess
-import sys
 import urllib.request
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-ROOT = Path(__file__).parents[2]
+from benchmarks.serving import served
 
 
-class QuickServer:
-    """The server, inside `with`; it ends with its parent at the latest."""
-
-    def __init__(self, **options: object) -> None:
-        """Give it these options of its command line."""
-        self._options = [f"--{name}={value}" for name, value in options.items()]
-        self._process: subprocess.Popen[str] | None = None
-        self.base_url = ""
-        """What a client takes."""
-
-    def __enter__(self) -> Self:
-        """Start it, and learn its URL."""
-        command = [sys.executable, "-m", "benchmarks.quick.server", *self._options]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT
-        )
-        assert self._process.stdout is not None
-        self.base_url = self._process.stdout.readline().strip()
-        if not self.base_url:
-            self.__exit__()
-            raise RuntimeError("quick server: it did not start; its standard error says why.")
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """End it."""
-        if self._process:
-            with self._process:
-                self._process.kill()
+def quick_server(**options: object) -> AbstractContextManager[str]:
+    """The base URL of the server with these options of its command line, inside `with`."""
+    named = [f"--{name}={value}" for name, value in options.items()]
+    return served("benchmarks.quick.server", *named)
 
 
 def counts(base_url: str) -> dict[str, int]:

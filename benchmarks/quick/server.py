@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import hashlib
 import json
-import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ import orjson
 
 from benchmarks.quick.faults import Kind, Rates
 from benchmarks.quick.texts import Sizes, reply
+from benchmarks.serving import serve
 
 MODEL = "quick"
 _HEAD = {"id": "q", "created": 1, "model": MODEL}
@@ -180,15 +180,6 @@ def http(body: bytes, kind: str = "application/json", status: int = 200) -> byte
     return head.encode() + body
 
 
-async def serve(quick: Quick) -> None:
-    """Serve until standard input ends; the base URL goes to standard output."""
-    loop, ended = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(sys.stdin.fileno(), ended.set)
-    server = await loop.create_server(partial(Connection, quick), "127.0.0.1", 0, backlog=4096)
-    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
-    await ended.wait()
-
-
 def main() -> None:
     """Serve as the command line says."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -201,7 +192,8 @@ def main() -> None:
     given = parser.parse_args()
     sizes = Sizes(solution=given.solution, verification=given.verification, summary=given.summary)
     rates = Rates(errors=given.errors, hangs=given.hangs, cuts=given.cuts)
-    asyncio.run(serve(Quick(sizes, rates, given.latency, given.piece)))
+    quick = Quick(sizes, rates, given.latency, given.piece)
+    asyncio.run(serve(partial(Connection, quick)))
 
 
 if __name__ == "__main__":

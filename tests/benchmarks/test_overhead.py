@@ -6,13 +6,13 @@ import pytest
 
 from benchmarks.overhead import verdicts
 from benchmarks.overhead_runs import Workload, durable, plain
-from benchmarks.quick.process import QuickServer
+from benchmarks.quick.process import quick_server
 
 
 @pytest.mark.timeout(600)
 def test_plain_asyncio_makes_the_same_calls_for_less(tmp_path: Path) -> None:
-    with QuickServer() as server:
-        work = Workload(server.base_url, 3, candidates=2, verifications=2)
+    with quick_server() as url:
+        work = Workload(url, 3, candidates=2, verifications=2)
         run = durable(work, tmp_path / "x")
         again = [plain(work, tmp_path / "x", ahead=ahead) for ahead in (True, False)]
     for one in again:
@@ -28,8 +28,8 @@ def test_plain_asyncio_makes_the_same_calls_for_less(tmp_path: Path) -> None:
 
 
 def test_each_reply_may_be_a_call_of_its_own(tmp_path: Path) -> None:
-    with QuickServer() as server:
-        work = Workload(server.base_url, 1, candidates=2, verifications=3, together=False)
+    with quick_server() as url:
+        work = Workload(url, 1, candidates=2, verifications=3, together=False)
         run = durable(work, tmp_path / "x")
     assert run.calls == run.replies == 2 * (2 * (1 + 3 + 1) + 2)
 

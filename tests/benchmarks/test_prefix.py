@@ -9,7 +9,7 @@ from transformers import AutoConfig, AutoTokenizer, LlamaForCausalLM
 
 from benchmarks.prefix import ENVIRONMENT, OPTIONS, both, compared, options, tables
 from benchmarks.prefix_requests import ORDERS, recorded, shared
-from benchmarks.quick.process import QuickServer
+from benchmarks.quick.process import quick_server
 from benchmarks.results import ROOT
 
 pytestmark = pytest.mark.anyio
@@ -18,9 +18,9 @@ SMALL = ["--candidates=2", "--verifications=4", "--rounds=1", "--solution-chars=
 
 @pytest.mark.usefixtures("pooled")
 async def test_what_prompts_share_comes_first(tmp_path: Path) -> None:
-    with QuickServer(solution=1500, verification=400, summary=200) as server:
+    with quick_server(solution=1500, verification=400, summary=200) as url:
         size = {"candidates": 4, "verifications": 4, "iterations": 2}
-        requests = await recorded(server.base_url, tmp_path / "calls.jsonl", **size)
+        requests = await recorded(url, tmp_path / "calls.jsonl", **size)
     parts = {name: shared(order(requests)) for name, order in ORDERS.items()}
     assert parts["ours"]["verification"] > 0.7
     for role in ("solution", "verification", "summary", "guideline"):
