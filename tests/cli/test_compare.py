@@ -75,6 +75,26 @@ def test_iterations_and_tokens_can_be_chosen(tmas: Tmas) -> None:
     assert budgets == {150, 800, 999, 2800, 6160}
 
 
+def test_of_many_methods_people_are_shown_few_iterations_and_programs_all(
+    tmas: Tmas, place: Path
+) -> None:
+    made = [row for n in range(12) for row in rows(f"m{n}", {"p1": ["+"] * 5})]
+    run = str(folder(place / "a", made))
+
+    def shown(*options: str) -> set[int]:
+        out = tmas("compare", run, *options).out
+        table, _, _ = out.partition("\n\n")
+        return {int(line.split()[0]) for line in table.splitlines()[2:]}
+
+    assert shown() == {0, 4}
+    assert (
+        "* 2 of 5 iterations are shown: --iterations says which, or all" in tmas("compare", run).out
+    )
+    assert shown("--iterations", "all") == {0, 1, 2, 3, 4}
+    entries = json.loads(tmas("compare", run, "--format", "json").out)["entries"]
+    assert {e["at"] for e in entries if e["axis"] == "iterations"} == {0, 1, 2, 3, 4}
+
+
 def test_the_papers_table_needs_one_method_only(tmas: Tmas, place: Path) -> None:
     run = str(folder(place / "a", TMAS))
     out = tmas("compare", run, "--paper").out

@@ -119,6 +119,12 @@ def test_many_iterations_are_shown_where_the_paper_shows_them(compared):
     chosen = compared(TMAS, long, iterations=[5, 2]).by_iterations
     assert [e.at for e in chosen] == [2, 2, 5, 5]
     assert chosen[0].held == 3
+    few = compared(TMAS, long, most=8)
+    assert sorted({e.at for e in few.by_iterations}) == [0, 3, 17, 24]
+    assert "4 of 25 iterations are shown: --iterations says which, or all" in few.notes
+    every = compared(TMAS, long, iterations=None)
+    assert sorted({e.at for e in every.by_iterations}) == list(range(25))
+    assert not any("are shown" in note for note in every.notes)
 
 
 def test_where_no_tokens_were_counted_there_is_nothing_at_equal_tokens(compared):

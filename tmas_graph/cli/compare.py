@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Format = Literal["text", "markdown", "csv", "latex", "json"]
 _WIDE = 400
 """Letters in a line of a text file: it has no edge to fit into."""
+_ROWS = 32
+"""Of a table for people, where nobody says which iterations to show."""
 
 
 def compare(
@@ -26,7 +28,7 @@ def compare(
         typer.Option(help="Method that differences are to; default: self-consistency, if any."),
     ] = None,
     iterations: Annotated[
-        str | None, typer.Option(help="Iterations to show, from 0, for example 1,3,9.")
+        str | None, typer.Option(help="Iterations to show, from 0, for example 1,3,9; or all.")
     ] = None,
     tokens: Annotated[
         str | None, typer.Option(help="Further budgets of tokens per problem, as N,N,...")
@@ -45,6 +47,8 @@ def compare(
     ] = None,
 ) -> None:
     """Compare methods by the rows of runs: accuracy, differences, cost."""
+    from functools import partial
+
     from tmas_graph.evaluation import plot as drawing
     from tmas_graph.evaluation.comparing import compare as work_out
     from tmas_graph.evaluation.tables import report
@@ -55,7 +59,9 @@ def compare(
             "--paper: its table has the paper's own iterations and no base. "
             "Leave out --base, --iterations and --tokens."
         )
-    chosen, budgets = _numbers(iterations, "--iterations"), _numbers(tokens, "--tokens", least=1)
+    every = iterations is not None and iterations.strip() == "all"
+    chosen = None if every else _numbers(iterations, "--iterations")
+    budgets = _numbers(tokens, "--tokens", least=1)
     for file in (out, plot):
         refuse_unwritable(file)
     if plot is not None and plot == out:
@@ -63,16 +69,15 @@ def compare(
     if plot is not None:
         drawing.check(plot)
     evaluation = unite([load(run) for run in dict.fromkeys(runs)], label or ())
+    work = partial(work_out, evaluation, base=base, iterations=chosen, tokens=budgets)
     if paper:
         from tmas_graph.evaluation.paper import paper as as_published
 
         made = as_published(evaluation)
-    comparison = None
-    if plot is not None or not paper:
-        comparison = work_out(evaluation, base=base, iterations=chosen, tokens=budgets)
-        made = made if paper else report(comparison)
-    if plot is not None and comparison is not None:
-        found = comparison
+    else:
+        made = report(work(most=None if form in ("csv", "json") else _ROWS))
+    if plot is not None:
+        found = work()
         write(plot, lambda file: drawing.draw(found, file))
         typer.echo(f"wrote {plot}", err=True)
     _give(made, form, out)

@@ -41,10 +41,19 @@ def compare(
     evaluation: Evaluation,
     *,
     base: str | None = None,
-    iterations: Sequence[int] = (),
+    iterations: Sequence[int] | None = (),
     tokens: Sequence[int] = (),
+    most: int | None = None,
 ) -> Comparison:
-    """Compare all methods of `evaluation`; `tokens` are further budgets, per problem.
+    """Compare all methods of `evaluation`.
+
+    Args:
+        evaluation: whose rows they are.
+        base: what differences are to; by default self-consistency, if it is there.
+        iterations: to show, from 0; None: all; by default all, of many those of the paper.
+        tokens: further budgets, per problem.
+        most: rows that a table should have, where `iterations` doesn't say which to show; the
+            first and the last are always there.
 
     Raises:
         SettingsError: no gold answer is known, there is no such base or iteration, or a method
@@ -54,7 +63,7 @@ def compare(
     tracks = {name: Track(run) for name, run in evaluation.methods.items()}
     base = _base(list(tracks), base, evaluation.waiting)
     _refuse_strangers(tracks)
-    shown = _iterations(tracks, iterations)
+    shown = _iterations(tracks, iterations, most)
     samples = samples_of(evaluation.methods.values())
     by_iterations = [
         [of_standing("iterations", t, name, track.at(t)) for name, track in tracks.items()]
@@ -72,6 +81,7 @@ def compare(
             *evaluation.notes,
             *(f"{name} has no rows yet" for name in evaluation.waiting),
             *notes,
+            *(() if iterations else _others(tracks, shown)),
             *_pairs(base, tracks),
             *_sampled_otherwise(base, tracks),
             *_about(samples, by_tokens),
@@ -102,18 +112,36 @@ def _refuse_strangers(tracks: Mapping[str, Track]) -> None:
             )
 
 
-def _iterations(tracks: Mapping[str, Track], asked: Sequence[int]) -> list[int]:
-    reached = max(track.iterations[-1] for track in tracks.values())
+def _iterations(
+    tracks: Mapping[str, Track], asked: Sequence[int] | None, most: int | None
+) -> list[int]:
+    last = _last(tracks)
+    if asked is None:
+        return list(range(last + 1))
     for iteration in asked:
-        if not 0 <= iteration <= reached:
+        if not 0 <= iteration <= last:
             raise SettingsError(
-                f"--iterations: no method has an iteration {iteration}. They are 0 to {reached}."
+                f"--iterations: no method has an iteration {iteration}. They are 0 to {last}."
             )
     if asked:
         return sorted(set(asked))
-    if reached < _ALL:
-        return list(range(reached + 1))
-    return sorted({0, *(t for t in PAPER if t <= reached), reached})
+    usual = list(range(last + 1)) if last < _ALL else sorted({0, *PAPER, last} & {*range(last + 1)})
+    count = len(usual) if most is None else max(2, most // len(tracks))
+    if count >= len(usual):
+        return usual
+    return [usual[round(k * (len(usual) - 1) / (count - 1))] for k in range(count)]
+
+
+def _last(tracks: Mapping[str, Track]) -> int:
+    return max(track.iterations[-1] for track in tracks.values())
+
+
+def _others(tracks: Mapping[str, Track], shown: Sequence[int]) -> list[str]:
+    """That there are more iterations than those shown, if so."""
+    count = _last(tracks) + 1
+    if len(shown) == count:
+        return []
+    return [f"{len(shown)} of {count} iterations are shown: --iterations says which, or all"]
 
 
 def _budgets(
