@@ -24,13 +24,16 @@ def verify(solver: Solver, seen: Read) -> str:
 
 
 def summarise(solver: Solver, seen: Read) -> str:
-    """Say what most checks confirm, what several doubt and what they get instead."""
+    """Say what most checks confirm, what several doubt and what they get instead.
+
+    Several are two, or one of two checks, or a quarter of more than eight.
+    """
     found = [finding(check) for check in seen.checks]
     confirmed = Counter(claim for one in found for claim in one.confirmed)
     doubted = Counter(claim for one in found for claim in one.doubted)
     instead = Counter(claim for one in found for claim in one.corrections)
     lost, many, sentences = sum(one.hopeless for one in found), len(found), list[str]()
-    several = min(many, max(2, many / 4))
+    several = max(min(2, many / 2), many / 4)
     for name, stated in dict.fromkeys(claims(seen.solution)):
         claim = (name, stated)
         if doubted[claim] >= several:

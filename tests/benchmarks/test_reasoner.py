@@ -6,14 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
+from benchmarks.reasoner.checking import summarise
 from benchmarks.reasoner.direct import Reasoner, Spoken
 from benchmarks.reasoner.lengths import Lengths
 from benchmarks.reasoner.play import CHECKING, NOTING, SOLVING, Player, UnknownPrompt
-from benchmarks.reasoner.reading import read
+from benchmarks.reasoner.reading import Read, read
 from benchmarks.reasoner.runs import solved
 from benchmarks.reasoner.skill import Skill
 from benchmarks.reasoner.solving import Solver
-from benchmarks.reasoner.statements import claims, strategy_of
+from benchmarks.reasoner.statements import claims, finding, strategy_of
 from benchmarks.reasoner.world import Nature, question, world
 from tmas_graph.agents import experience, strategy_lines
 from tmas_graph.agents.verification import score_of
@@ -126,6 +127,24 @@ def test_a_check_ends_in_a_score_that_follows_from_what_it_found() -> None:
     sharp = Skill(false_alarm=0.0, sees_slip=1.0, sees_temptation=1.0)
     spoilt = prompt("verification", solution=written(viable, c=1000))
     assert score_of(one(spoilt, skill=sharp)) == 0
+
+
+@pytest.mark.parametrize(("checks", "least"), [(1, 1), (2, 1), (3, 2), (6, 2), (8, 2), (16, 4)])
+def test_a_summary_believes_an_error_that_two_checks_name_or_half_or_a_quarter(
+    checks: int, least: int
+) -> None:
+    claim = "c_{1} = 5"
+    solver = Solver(WORLD, Skill(), random.Random(0))
+
+    def summary(naming: int) -> str:
+        said = [f"The step with ${claim}$ fails."] * naming
+        said += [f"I redid it, and ${claim}$."] * (checks - naming)
+        return summarise(solver, Read(CODE, "", solution=f"Hence ${claim}$.", checks=tuple(said)))
+
+    assert [finding(summary(naming)).doubted for naming in (least - 1, least)] == [
+        (),
+        (("c_{1}", 5),),
+    ]
 
 
 def test_it_takes_over_what_its_experience_says() -> None:
