@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.curves import MEASURES, Found, figure, length
+from tmas_graph.evaluation.plot import style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_MARKERS = "osD^v<>Ph*"
 
 
 def draw_all(
@@ -104,9 +103,7 @@ def _line(
         [100 * point.value for point in points],
         yerr=[100 * point.error for point in points],
         label=label,
-        color=f"C{place % 10}",
-        linestyle="-" if place < 10 else "--",
-        marker=_MARKERS[(place + place // 10) % len(_MARKERS)],
+        **style(place),
         markersize=4,
         capsize=2,
         linewidth=1,

@@ -28,6 +28,11 @@ def test_every_method_has_a_line_by_iterations_and_by_tokens(small: Comparison) 
     assert [x for x, _ in lines["self_refine"].tokens] == [100, 200, 300]
 
 
+def test_no_two_of_many_lines_are_drawn_alike() -> None:
+    styles = [tuple(plot.style(place).values()) for place in range(100)]
+    assert len(set(styles)) == 100
+
+
 def test_a_png_is_drawn(small: Comparison, tmp_path: Path) -> None:
     plot.draw(small, tmp_path / "a.png")
     content = (tmp_path / "a.png").read_bytes()

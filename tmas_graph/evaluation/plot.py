@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tmas_graph.errors import MissingExtra, SettingsError
 from tmas_graph.evaluation.comparing import Comparison
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SUFFIXES = (".png", ".svg")
+_MARKERS = "osD^v<>Ph*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +105,19 @@ def _draw(axes: "Axes", line: Line, points: Sequence[tuple[float, Figure]], plac
         [100 * figure.value for figure in figures],
         yerr=_arms(figures),
         label=line.method.replace("$", r"\$"),  # else it reads formulas
-        color=f"C{place % 10}",
-        marker="osD^v<>Ph*"[place % 10],
         capsize=3,
+        **style(place),
     )
+
+
+def style(place: int) -> dict[str, Any]:
+    """How matplotlib draws the line at `place` of a picture: no other of its first hundred so."""
+    ten, one = divmod(place, len(_MARKERS))
+    return {
+        "color": f"C{one}",
+        "marker": _MARKERS[(one + ten) % len(_MARKERS)],
+        "linestyle": ("-", "--")[ten % 2],
+    }
 
 
 def _arms(figures: Iterable[Figure]) -> tuple[list[float], list[float]]:
