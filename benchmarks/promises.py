@@ -15,6 +15,8 @@ from benchmarks.curves import MEASURES, Found, Measure, by_problem, length
 from tmas_graph.evaluation.paired import difference
 
 Verdict = Literal["holds", "does not hold", "undecided"]
+_MOST = 100
+"""Candidates or checks of any grid."""
 _BANKS = {"tmas-no-experience": "experience", "tmas-no-guideline": "guideline"}
 
 
@@ -47,6 +49,7 @@ def judged(found: Found, noises: Sequence[float]) -> list[Promise]:
             *_rising(found, name, measure),
             *_banks(found, name, measure),
             *_epsilon(found, name, measure),
+            *_more(found, name, measure),
             *_noise(found, [x for x in noises if f"tmas, noise {x:g}" in found], name, measure),
         )
     ]
@@ -103,6 +106,19 @@ def _epsilon(found: Found, name: str, measure: Measure) -> list[Promise]:
         )
         for end in ends
     ]
+
+
+def _more(found: Found, name: str, measure: Measure) -> list[Promise]:
+    """More candidates help, and so do more checks: the most against the fewest that were run."""
+    made = []
+    for setting, letter in {"candidates": "N", "verifications": "M"}.items():
+        counts = sorted(n for n in range(_MOST) if f"tmas[{setting}={n}]" in found)
+        if len(counts) < 2:
+            continue
+        few, many = counts[0], counts[-1]
+        ends = [by_problem(found[f"tmas[{setting}={n}]"], measure) for n in (few, many)]
+        made.append(_promise(f"{letter} {many} beats {letter} {few}", name, *ends))
+    return made
 
 
 def _noise(found: Found, noises: Sequence[float], name: str, measure: Measure) -> list[Promise]:

@@ -48,6 +48,12 @@ def test_a_promise_holds_only_if_the_whole_interval_is_on_its_side() -> None:
     assert found["TMAS: its last iteration beats its first"] == "holds"
 
 
+def test_more_candidates_and_checks_are_to_help() -> None:
+    more = {"tmas[candidates=12]": 0.95, "tmas[verifications=16]": 0.1}
+    found = verdicts(everything(**more))
+    assert (found["N 12 beats N 2"], found["M 16 beats M 1"]) == ("holds", "does not hold")
+
+
 def test_a_cliff_is_seen() -> None:
     assert verdicts(everything())["no cliff: the step to noise 0.25"] == "does not hold"
     gradual = {f"tmas, noise {n:g}": 0.9 - 0.7 * n for n in NOISES}
