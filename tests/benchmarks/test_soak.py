@@ -13,7 +13,8 @@ from benchmarks.soak_sittings import Sample, Sitting
 @pytest.mark.timeout(600)
 def test_killed_in_the_midst_of_faults_a_run_ends_with_every_problem_once(tmp_path: Path) -> None:
     faults = "--errors=0.1 --hangs=0.02 --cuts=0.05 --stall=3"
-    given = options(f"--problems=5 --kill-every=1.5 --concurrency=8 --grace=60 {faults}".split())
+    pace = "--latency=0.2 --concurrency=8 --kill-every=1.5 --grace=60"
+    given = options(f"--problems=5 {pace} {faults}".split())
     found = soaked(given, tmp_path)
     claims = {claim: holds for claim, holds in found["claims"].items() if "flat" not in claim}
     assert claims == dict.fromkeys(claims, True), found

@@ -145,7 +145,7 @@ async def test_an_endpoint_that_goes_away_ends_the_run_with_its_error(at, folder
     with pytest.raises((CallError, AllCandidatesFailed)):
         await begun(folder, file, given, ["tmas"])
     failed = [row for row in rows(folder) if row.outcome == "failed"]
-    assert len(failed) == MOST_FAILURES
+    assert MOST_FAILURES <= len(failed) < 14  # some may fail at the same time
     at.change(fail=None)
     standing = await gone_on(folder, given)
     assert standing.done == 14
