@@ -77,7 +77,8 @@ BENCHMARKS = (
         "soak",
         "Soak",
         "A run of many problems on a server that fails, killed with −9 again and again: each "
-        "problem ends once, and the books agree with the server's. The whole has 2 000 problems.",
+        "problem ends once, and the books agree with the server's. The whole has 2 000 problems "
+        "and stands in the [log](LOG.md).",
         ("--problems", "150", "--kill-every", "20"),
     ),
     Benchmark(
@@ -115,7 +116,8 @@ BENCHMARKS = (
         "Scaling",
         "Accuracy by iteration and by token on the synthetic reasoner: TMAS whole and without its "
         "parts, rivals, along ε, with worse checks. It says whether information flows, not how "
-        "good a real model gets; see [decision 020](decisions/020-what-the-reasoner-showed.md).",
+        "good a real model gets. The whole, 200 problems with 3 seeds, all rivals and grids, "
+        "stands in [decision 020](decisions/020-what-the-reasoner-showed.md).",
         ("--problems", "36", "--to", "scaling", "--fresh", "--images", "docs/images"),
         ("scaling-ablations.png", "scaling-rivals.png", "scaling-grids.png"),
     ),
