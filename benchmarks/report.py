@@ -118,7 +118,7 @@ BENCHMARKS = (
         "parts, rivals, along ε, with worse checks. It says whether information flows, not how "
         "good a real model gets. The whole, 200 problems with 3 seeds, all rivals and grids, "
         "stands in [decision 020](decisions/020-what-the-reasoner-showed.md).",
-        ("--problems", "36", "--to", "scaling", "--fresh", "--images", "docs/images"),
+        ("--problems", "36", "--to", "scaling/page", "--fresh", "--images", "docs/images"),
         ("scaling-ablations.png", "scaling-rivals.png", "scaling-grids.png"),
     ),
     Benchmark(
