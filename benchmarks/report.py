@@ -70,7 +70,7 @@ BENCHMARKS = (
         "Overhead",
         "What durability costs beside plain asyncio over the same client: processor time of a call "
         "and of a reply (each reply a call of its own, and 8 checks together as is usual), memory "
-        "of a problem, bytes in the database.",
+        "of a problem, bytes in the database. With 1 000 problems in flight: [log](LOG.md).",
         ("--in-flight", "100"),
     ),
     Benchmark(
