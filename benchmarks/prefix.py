@@ -93,8 +93,8 @@ async def compared(url: str, key: str, given: argparse.Namespace) -> dict[str, A
     size = {n: getattr(given, n) for n in ("candidates", "verifications", "iterations")}
     names = ("solution", "verification", "summary")
     lengths = {name: getattr(given, f"{name}_chars") for name in names}
-    with tempfile.TemporaryDirectory() as place, quick_server(**lengths) as url:
-        requests = await recorded(url, Path(place) / "calls.jsonl", **size)
+    with tempfile.TemporaryDirectory() as place, quick_server(**lengths) as quick:
+        requests = await recorded(quick, Path(place) / "calls.jsonl", **size)
         await pool.close()
     await measured(url, key, "ours", requests[:2], "warm up")
     found: dict[str, Any] = {}

@@ -45,6 +45,7 @@ def shrunk(model: Path, folder: Path) -> Path:
 
 
 @pytest.mark.vllm
+@pytest.mark.timeout(900)  # the engine's start has 400
 async def test_vllm_is_spared_more_in_our_order(tmp_path: Path) -> None:
     home = Path(os.environ.get("TEST_ENGINE", ".venv-vllm"))
     given = options([str(ROOT / home), *SMALL])
