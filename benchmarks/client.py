@@ -27,7 +27,7 @@ from langchain_openai import ChatOpenAI
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.serving import serve, served
+from benchmarks.serving import http, serve, served
 from tmas_graph.endpoint_settings import Endpoint
 from tmas_graph.models import pool
 from tmas_graph.prompts import Prompt
@@ -79,10 +79,10 @@ class NoopServer(asyncio.Protocol):
     def _answer(self, head: bytes, body: bytes) -> None:
         kind, path = type(self), head.split(b" ", 2)[1]
         if path == b"/most":
-            self._send(_http(json.dumps(kind.most).encode()))
+            self._send(http(json.dumps(kind.most).encode()))
             kind.most = 0
         elif not body:
-            self._send(_http(b'{"data": [{"id": "noop"}]}'))
+            self._send(http(b'{"data": [{"id": "noop"}]}'))
         else:
             kind.held += 1
             kind.most = max(kind.most, kind.held)
@@ -113,12 +113,7 @@ def answers() -> tuple[bytes, bytes]:
     common = head | {"object": "chat.completion.chunk"}
     events = [f"data: {json.dumps(common | chunk)}\n\n" for chunk in chunks]
     stream = ("".join(events) + "data: [DONE]\n\n").encode()
-    return _http(json.dumps(body).encode()), _http(stream, "text/event-stream")
-
-
-def _http(body: bytes, kind: str = "application/json") -> bytes:
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
-    return head.encode() + body
+    return http(json.dumps(body).encode()), http(stream, "text/event-stream")
 
 
 async def serve_noop() -> None:

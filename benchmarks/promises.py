@@ -11,12 +11,11 @@ from typing import Literal
 
 from rich.table import Table
 
+from benchmarks.arms import GRIDS
 from benchmarks.curves import MEASURES, Found, Measure, by_problem, length
 from tmas_graph.evaluation.paired import difference
 
 Verdict = Literal["holds", "does not hold", "undecided"]
-_MOST = 100
-"""Candidates or checks of any grid."""
 _BANKS = {"tmas-no-experience": "experience", "tmas-no-guideline": "guideline"}
 
 
@@ -112,7 +111,7 @@ def _more(found: Found, name: str, measure: Measure) -> list[Promise]:
     """More candidates help, and so do more checks: the most against the fewest that were run."""
     made = []
     for setting, letter in {"candidates": "N", "verifications": "M"}.items():
-        counts = sorted(n for n in range(_MOST) if f"tmas[{setting}={n}]" in found)
+        counts = [n for n in GRIDS[setting] if f"tmas[{setting}={n}]" in found]
         if len(counts) < 2:
             continue
         few, many = counts[0], counts[-1]

@@ -37,3 +37,9 @@ async def serve(protocol: Callable[[], asyncio.Protocol]) -> None:
     server = await loop.create_server(protocol, "127.0.0.1", 0, backlog=4096)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
     await ended.wait()
+
+
+def http(body: bytes, kind: str = "application/json", status: int = 200) -> bytes:
+    """`body` as an answer of HTTP."""
+    head = f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
+    return head.encode() + body

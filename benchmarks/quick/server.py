@@ -21,7 +21,7 @@ import orjson
 
 from benchmarks.quick.faults import Kind, Rates
 from benchmarks.quick.texts import Sizes, reply
-from benchmarks.serving import serve
+from benchmarks.serving import http, serve
 
 MODEL = "quick"
 _HEAD = {"id": "q", "created": 1, "model": MODEL}
@@ -172,12 +172,6 @@ def streamed(texts: list[str], reason: str, usage: dict[str, int], piece: int) -
         events.append(event([{"index": j, "delta": {}, "finish_reason": reason}]))
     events += [event([], usage=usage), b"data: [DONE]\n\n"]
     return http(b"".join(events), _EVENTS)
-
-
-def http(body: bytes, kind: str = "application/json", status: int = 200) -> bytes:
-    """`body` as an answer of HTTP."""
-    head = f"HTTP/1.1 {status} X\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n"
-    return head.encode() + body
 
 
 def main() -> None:

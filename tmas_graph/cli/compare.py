@@ -70,14 +70,15 @@ def compare(
         drawing.check(plot)
     evaluation = unite([load(run) for run in dict.fromkeys(runs)], label or ())
     work = partial(work_out, evaluation, base=base, iterations=chosen, tokens=budgets)
-    if paper:
+    comparison = None if paper else work(most=None if form in ("csv", "json") else _ROWS)
+    if comparison is not None:
+        made = report(comparison)
+    else:
         from tmas_graph.evaluation.paper import paper as as_published
 
         made = as_published(evaluation)
-    else:
-        made = report(work(most=None if form in ("csv", "json") else _ROWS))
     if plot is not None:
-        found = work()
+        found = comparison if comparison is not None and comparison.is_whole else work()
         write(plot, lambda file: drawing.draw(found, file))
         typer.echo(f"wrote {plot}", err=True)
     _give(made, form, out)

@@ -35,6 +35,8 @@ class Comparison:
     by_tokens: tuple[Entry, ...]
     samples: Samples | None
     notes: tuple[str, ...]
+    is_whole: bool
+    """Whether it has all iterations that would be there without a limit of rows."""
 
 
 def compare(
@@ -87,6 +89,7 @@ def compare(
             *_about(samples, by_tokens),
             *_too_dear(by_tokens),
         ),
+        shown == _iterations(tracks, iterations, None),
     )
 
 

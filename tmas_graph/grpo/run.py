@@ -100,9 +100,11 @@ def train_in_terminal(
     key = environment.get("VLLM_API_KEY", "")
     judge_key = judging.key_of(settings.novelty.judge, environment)
     with View(Console(), settings.steps) as view:
-        given = {"tools": tools_of(settings, key)} if tools_of else {}
-        open_endpoint = partial(open_vllm, key=key)
-        around = Surroundings(**given, open_endpoint=open_endpoint, watch=view, judge_key=judge_key)
+        around = Surroundings(
+            open_endpoint=partial(open_vllm, key=key), watch=view, judge_key=judge_key
+        )
+        if tools_of is not None:
+            around = replace(around, tools=tools_of(settings, key))
         return train(settings, around, resume=resume)
 
 
